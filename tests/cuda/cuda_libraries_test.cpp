@@ -22,7 +22,7 @@ namespace autograph {
 namespace {
 
 class CudaLibraries : public CudaTest {
- protected:
+ public:
   // Runs a candidate on the device, on operands that begin `shift` bytes behind where allocations do.
   static std::string compared(const Device& device, const KernelCase& test, const KernelCandidate& candidate,
                               size_t shift) {
@@ -55,14 +55,15 @@ class CudaLibraries : public CudaTest {
     return difference(Datum(y), Datum(expected[0]));
   }
 
-  // Compares all candidates of the kernel `name` for this call; returns how many there are.
+  // Compares all candidates of the kernel `name` for this call, those whose variants' names begin with `variants`;
+  // returns how many there are.
   static size_t compare_all(std::string_view name, const OpDef& op, const OpSample& sample, bool exact = false,
-                            Precision precision = Precision::f32) {
+                            Precision precision = Precision::f32, std::string_view variants = "") {
     const Device& device = get_device("cuda", precision);
     const KernelCase test(op, sample, {.exact = exact});
     size_t count = 0;
     for (const KernelCandidate& candidate : device.catalog().candidates(test.call()).candidates) {
-      if (candidate.kernel->name != name) continue;
+      if (candidate.kernel->name != name || !candidate.variant.name.starts_with(variants)) continue;
       ++count;
       for (const size_t shift : {size_t{0}, element_size(test.inputs()[0].dtype())}) {
         EXPECT_EQ(compared(device, test, candidate, shift), "") << candidate.name() << " shifted by " << shift;
@@ -78,6 +79,9 @@ class CudaLibraries : public CudaTest {
     for (Dims& each : dims) sample.inputs.emplace_back(draw_tensor(random, dtype, std::move(each), -1, 1));
     return sample;
   }
+
+  static OpSample window_sample(std::vector<Dims> dims, Dims strides, Dims pads, Dims dilations, int64_t group,
+                                DType dtype);
 };
 
 TEST_F(CudaLibraries, MultiplyMatricesOfAllKinds) {
@@ -118,14 +122,71 @@ TEST_F(CudaLibraries, MultiplyAndAddAsGemmDoes) {
   }
 }
 
+// Sums of f16 and bf16 are rounded once, by every algorithm, wherever operands begin.
+TEST_F(CudaLibraries, MultiplyMatricesOf16Bits) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const auto& dims : std::vector<std::vector<Dims>>{
+             {{5, 30}, {30, 7}}, {{2, 4, 5, 8}, {8, 16}}, {{4, 5, 3}, {4, 3, 7}}, {{6, 1, 8}, {1, 8, 5}}}) {
+      EXPECT_EQ(compare_all("cuda.cublaslt", matmul_def(), sample_of(dims, {}, dtype)), 2U) << to_string(dtype);
+    }
+    for (const Precision precision : {Precision::f32, Precision::bf16}) {
+      const OpSample sample = sample_of({{16, 64}, {64, 8}}, {}, dtype);
+      EXPECT_EQ(compare_all("cuda.cublaslt", matmul_def(), sample, /*exact=*/false, precision), 2U);
+    }
+    Attributes attributes;
+    attributes.set("transB", int64_t{1});
+    EXPECT_EQ(compare_all("cuda.cublaslt", gemm_def(), sample_of({{5, 40}, {7, 40}, {7}}, attributes, dtype)), 2U);
+    attributes.set("alpha", 0.5F);
+    attributes.set("beta", -2.0F);
+    EXPECT_EQ(compare_all("cuda.cublaslt", gemm_def(), sample_of({{5, 40}, {7, 40}, {5, 7}}, attributes, dtype)), 2U);
+  }
+}
+
+// A graph whose only op by name is computed by a library where estimates choose.
+TEST_F(CudaLibraries, AreChosenForTensorCores) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    GraphBuilder product;
+    product.output("y", matmul(product.input("a", dtype, {512, 512}), product.input("b", dtype, {512, 512})));
+    GraphBuilder window;
+    const Var x = window.input("x", dtype, {8, 256, 32, 32});
+    window.output("y", conv(x, window.input("w", dtype, {256, 256, 3, 3}), Var(), {.pads = {1, 1, 1, 1}}));
+    const Executable multiplies = compile(product.build(), on_cuda());
+    const Executable convolves = compile(window.build(), on_cuda());
+    EXPECT_TRUE(multiplies.kernel_choices()[0].kernel.starts_with("cuda.cublaslt")) << to_string(dtype);
+    EXPECT_TRUE(convolves.kernel_choices()[0].kernel.starts_with("cuda.cudnn")) << to_string(dtype);
+  }
+}
+
+OpSample CudaLibraries::window_sample(std::vector<Dims> dims, Dims strides, Dims pads, Dims dilations, int64_t group,
+                                      DType dtype) {
+  Attributes attributes;
+  attributes.set("strides", std::move(strides));
+  attributes.set("pads", std::move(pads));
+  attributes.set("dilations", std::move(dilations));
+  attributes.set("group", group);
+  return sample_of(std::move(dims), attributes, dtype);
+}
+
+// Neither what rounds what it transforms nor a bias behind what has been rounded: where there is one, the convolution
+// adds it.
+TEST_F(CudaLibraries, ConvolveTensorsOf16Bits) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const auto count = [&](std::vector<Dims> dims, Dims strides, int64_t group) {
+      const OpSample sample = window_sample(std::move(dims), std::move(strides), {1, 1, 1, 1}, {1, 1}, group, dtype);
+      return compare_all("cuda.cudnn", conv_def(), sample);
+    };
+    EXPECT_EQ(count({{2, 8, 7, 9}, {16, 8, 3, 3}}, {1, 1}, 1), 2U) << to_string(dtype);
+    EXPECT_EQ(count({{2, 8, 7, 9}, {16, 8, 3, 3}, {16}}, {1, 2}, 1), 1U) << to_string(dtype);
+    EXPECT_EQ(count({{1, 6, 7, 7}, {6, 3, 3, 3}, {6}}, {1, 1}, 2), 1U) << to_string(dtype);
+  }
+  EXPECT_EQ(compare_all("cuda.cudnn", conv_def(),
+                        window_sample({{2, 4, 7, 9}, {6, 4, 3, 3}}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 1, DType::f64)),
+            0U);
+}
+
 TEST_F(CudaLibraries, Convolve) {
   const auto conv = [](std::vector<Dims> dims, Dims strides, Dims pads, Dims dilations, int64_t group) {
-    Attributes attributes;
-    attributes.set("strides", std::move(strides));
-    attributes.set("pads", std::move(pads));
-    attributes.set("dilations", std::move(dilations));
-    attributes.set("group", group);
-    return sample_of(std::move(dims), attributes);
+    return window_sample(std::move(dims), std::move(strides), std::move(pads), std::move(dilations), group, DType::f32);
   };
   const auto count = [](const OpSample& sample, bool exact = false) {
     return compare_all("cuda.cudnn", conv_def(), sample, exact);
@@ -153,7 +214,8 @@ OpSample fused_sample(const Graph& graph) {
     sample.attributes = node.attributes();
     sample.num_outputs = 1;
     for (const ValueId v : node.inputs()) {
-      sample.inputs.emplace_back(draw_tensor(random, DType::f32, there.graph().type(v).shape().static_dims(), -1, 1));
+      const Type& type = there.graph().type(v);
+      sample.inputs.emplace_back(draw_tensor(random, type.dtype(), type.shape().static_dims(), -1, 1));
     }
   }
   return sample;
@@ -161,12 +223,13 @@ OpSample fused_sample(const Graph& graph) {
 
 // A library computes the product or the convolution, a generated kernel what follows, or one all of it.
 TEST_F(CudaLibraries, HaveWhatFollowsBehindThem) {
-  const auto conv_with = [](const std::function<Var(const Var&, const Var&)>& behind, bool has_bias) {
+  const auto conv_with = [](const std::function<Var(const Var&, const Var&)>& behind, bool has_bias,
+                            DType dtype = DType::f32) {
     GraphBuilder graph;
-    const Var x = graph.input("x", DType::f32, {2, 6, 7, 9});
-    const Var w = graph.input("w", DType::f32, {10, 6, 3, 3});
-    const Var bias = has_bias ? graph.input("bias", DType::f32, {10}) : Var();
-    const Var residual = graph.input("residual", DType::f32, {2, 10, 7, 9});
+    const Var x = graph.input("x", dtype, {2, 6, 7, 9});
+    const Var w = graph.input("w", dtype, {10, 6, 3, 3});
+    const Var bias = has_bias ? graph.input("bias", dtype, {10}) : Var();
+    const Var residual = graph.input("residual", dtype, {2, 10, 7, 9});
     graph.output("y", behind(conv(x, w, bias, {.pads = {1, 1, 1, 1}}), residual));
     return fused_sample(graph.build());
   };
@@ -177,6 +240,8 @@ TEST_F(CudaLibraries, HaveWhatFollowsBehindThem) {
     EXPECT_EQ(compare_all("cuda.cudnn", fused_def(), conv_with(relu_alone, has_bias)), algorithms);
     EXPECT_EQ(compare_all("cuda.cudnn", fused_def(), conv_with(residual_relu, has_bias)), algorithms);
     EXPECT_GE(compare_all("cuda.generated", fused_def(), conv_with(residual_relu, has_bias)), 1U);
+    EXPECT_EQ(compare_all("cuda.cudnn", fused_def(), conv_with(residual_relu, has_bias, DType::f16)),
+              has_bias ? 1U : 2U);
   }
   GraphBuilder graph;
   const Var a = graph.input("a", DType::f32, {3, 5, 8});
@@ -186,6 +251,61 @@ TEST_F(CudaLibraries, HaveWhatFollowsBehindThem) {
   const OpSample product = fused_sample(graph.build());
   EXPECT_EQ(compare_all("cuda.cublaslt", fused_def(), product), 2U);
   EXPECT_EQ(compare_all("cuda.cudnn", fused_def(), product), 0U);
+}
+
+// What a product of two tensors is followed by.
+OpSample product_with(std::vector<Dims> dims, const std::function<Var(const Var&, const Var&, const Var&)>& make,
+                      DType dtype = DType::f32) {
+  GraphBuilder graph;
+  const Var a = graph.input("a", dtype, Shape::of(dims[0]));
+  const Var b = graph.input("b", dtype, Shape::of(dims[1]));
+  const Var c = dims.size() > 2 ? graph.input("c", dtype, Shape::of(dims[2])) : Var();
+  graph.output("y", make(a, b, c));
+  return fused_sample(graph.build());
+}
+
+size_t count_epilogues(const OpSample& sample, bool exact = false) {
+  return CudaLibraries::compare_all("cuda.cublaslt", fused_def(), sample, exact, Precision::f32, "epilogue");
+}
+
+// Where the library has an epilogue for all that follows, it is a candidate, too, with each of its two algorithms.
+TEST_F(CudaLibraries, MultiplyWithEpiloguesOfTheirOwn) {
+  const auto relu_alone = [](const Var& a, const Var& b, const Var&) { return relu(matmul(a, b)); };
+  const auto row_relu = [](const Var& a, const Var& b, const Var& c) { return relu(add(c, matmul(a, b))); };
+  const auto row_gelu = [](const Var& a, const Var& b, const Var& c) { return gelu(matmul(a, b) + c, true); };
+  const auto gemm_relu = [](const Var& a, const Var& b, const Var& c) { return relu(gemm(a, b, c)); };
+  const auto matrix_relu = [](const Var& a, const Var& b, const Var& c) {
+    return relu(gemm(a, b, c, {.alpha = 0.5F, .beta = -2.0F}));
+  };
+  EXPECT_EQ(count_epilogues(product_with({{5, 8}, {8, 7}}, relu_alone)), 2U);
+  EXPECT_EQ(count_epilogues(product_with({{3, 5, 8}, {8, 12}, {12}}, row_relu)), 2U);
+  EXPECT_EQ(count_epilogues(product_with({{3, 5, 8}, {3, 8, 12}, {1, 1, 12}}, row_relu)), 2U) << "one for all batches";
+  EXPECT_EQ(count_epilogues(product_with({{3, 5, 8}, {8, 12}, {12}}, row_gelu)), 2U);
+  EXPECT_EQ(count_epilogues(product_with({{5, 8}, {8, 12}, {5, 12}}, matrix_relu)), 2U);
+  EXPECT_EQ(count_epilogues(product_with({{5, 8}, {8, 12}, {12}}, gemm_relu, DType::f64)), 2U);
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    EXPECT_EQ(count_epilogues(product_with({{5, 8}, {8, 12}, {12}}, gemm_relu, dtype)), 2U) << to_string(dtype);
+  }
+  EXPECT_EQ(count_epilogues(product_with({{3, 5, 8}, {3, 8, 12}, {12}}, row_relu, DType::f16)), 0U)
+      << "rounded in between";
+}
+
+TEST_F(CudaLibraries, LeaveWhatTheyHaveNoEpilogueForToASecondKernel) {
+  const auto count = [](std::vector<Dims> dims, const std::function<Var(const Var&, const Var&)>& behind,
+                        bool exact = false) {
+    const auto make = [&](const Var& a, const Var& b, const Var& c) { return behind(matmul(a, b), c); };
+    return count_epilogues(product_with(std::move(dims), make), exact);
+  };
+  const std::vector<Dims> row{{3, 5, 8}, {8, 12}, {12}};
+  EXPECT_EQ(count(row, [](const Var& y, const Var& c) { return gelu(y + c); }), 0U) << "not the tanh form";
+  EXPECT_EQ(count(
+                row, [](const Var& y, const Var& c) { return gelu(y + c, true); }, true),
+            0U)
+      << "exact";
+  EXPECT_EQ(count(row, [](const Var& y, const Var& c) { return hard_swish(y + c); }), 0U);
+  EXPECT_EQ(count(row, [](const Var& y, const Var& c) { return relu(y) + c; }), 0U) << "a row behind relu";
+  EXPECT_EQ(count(row, [](const Var& y, const Var& c) { return relu(y * c); }), 0U);
+  EXPECT_EQ(count({{3, 5, 8}, {8, 12}, {5, 1}}, [](const Var& y, const Var& c) { return relu(y + c); }), 0U);
 }
 
 // Tiles of all shapes, sums along k in one piece and in many, reads of four neighbours and of one.

@@ -5,6 +5,7 @@
 
 #include "autograph/compile.h"
 #include "autograph/devices.h"
+#include "autograph/ops/activation.h"
 #include "autograph/ops/ml.h"
 #include "cuda/standin/standin.h"
 
@@ -24,6 +25,12 @@ inline CompileOptions on_reference() {
 
 /// The second column of a matrix, found by the host: classic models have no kernels.
 inline Var column_on_host(const Var& x) { return array_feature_extractor(x, constant_like(x, Tensor::vector({1}))); }
+
+/// So many kernels, none of which is joined with another.
+inline Var softmaxes(Var x, int count) {
+  for (int k = 0; k < count; ++k) x = softmax(x, k % 2);
+  return x;
+}
 
 /// A test at whose end nothing may have been done that must not be done with a driver.
 class CudaTest : public testing::Test {

@@ -20,12 +20,6 @@ Tensor draw_square(uint64_t seed) {
   return draw_tensor(random, DType::f32, {4, 4}, -1, 1);
 }
 
-// So many kernels, none of which is joined with another.
-Var softmaxes(Var x, int count) {
-  for (int k = 0; k < count; ++k) x = softmax(x, k % 2);
-  return x;
-}
-
 // Five kernels, one step on the host, six kernels, another step on the host, two kernels.
 Graph with_pieces() {
   Graph graph("pieces");

@@ -4,8 +4,8 @@
 #include "autograph/graph.h"
 #include "backends/cuda/cudnn_conv.h"
 #include "backends/cuda/generated_kernel.h"
-#include "backends/cuda/libraries/cublaslt.h"
 #include "backends/cuda/library_with_epilogue.h"
+#include "backends/cuda/lt_product.h"
 #include "backends/cuda/stream.h"
 #include "backends/gpu/numbered_device.h"
 #include "ops/defs.h"
@@ -29,7 +29,7 @@ template <size_t number, Precision precision>
 KernelDef lt_product_kernel() {
   return {.name = "cuda.cublaslt",
           .op = "",
-          .why_not = [](const KernelCall& call) { return why_not_lt_product(get_machine(number), call); },
+          .why_not = [](const KernelCall& call) { return why_not_lt_product(call); },
           .prepare = [](const KernelCall& call) { return prepare_lt_product(get_machine(number), call, precision); },
           .variants = [](const KernelCall& call) { return lt_product_variants(get_machine(number), call, precision); }};
 }
@@ -71,6 +71,26 @@ const OpDef& product_in(const KernelCall& call) {
 
 const OpDef& convolution_in(const KernelCall&) { return conv_def(); }
 
+// Beside the product with a second kernel behind it stands the product with the library's own epilogue, where it has
+// one for all that follows.
+template <size_t number, Precision precision>
+KernelDef fused_product_kernel() {
+  static const KernelDef kBehind = fused_library_kernel<number, lt_product_kernel<number, precision>, product_in>();
+  KernelDef def = kBehind;
+  def.prepare = [](const KernelCall& call) {
+    if (!is_lt_epilogue(call.variant)) return kBehind.prepare(call);
+    return prepare_lt_epilogue(get_machine(number), call, product_in(call), precision);
+  };
+  def.variants = [](const KernelCall& call) {
+    std::vector<KernelVariant> variants = kBehind.variants(call);
+    for (KernelVariant& own : lt_epilogue_variants(get_machine(number), call, product_in(call), precision)) {
+      variants.push_back(std::move(own));
+    }
+    return variants;
+  };
+  return def;
+}
+
 // The libraries first: what they and the emitter offer for one call is measured.
 template <size_t number, Precision precision>
 std::vector<KernelDef> kernels_of() {
@@ -82,7 +102,7 @@ std::vector<KernelDef> kernels_of() {
   add(lt_product_kernel<number, precision>(), matmul_def());
   add(lt_product_kernel<number, precision>(), gemm_def());
   add(dnn_conv_kernel<number, precision>(), conv_def());
-  add(fused_library_kernel<number, lt_product_kernel<number, precision>, product_in>(), fused_def());
+  add(fused_product_kernel<number, precision>(), fused_def());
   add(fused_library_kernel<number, dnn_conv_kernel<number, precision>, convolution_in>(), fused_def());
   gpu::add_emitted(kernels, generated_kernel<number>());
   return kernels;
@@ -106,7 +126,7 @@ class CudaDevice : public Device {
   }
 
   std::string identity() const override { return machine_.identity(); }
-  DeviceProperties properties() const override { return {.max_streams = 8, .sync_us = 3}; }
+  DeviceProperties properties() const override { return {.max_streams = 8, .sync_us = 3, .has_clock = true}; }
   const KernelCatalog& catalog() const override { return catalog_; }
   // Products and convolutions may then be multiplied as bf16 or TF32 by the libraries.
   const Device& with_precision(Precision precision) const override {

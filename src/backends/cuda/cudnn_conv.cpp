@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 
 #include "autograph/error.h"
 #include "backends/cuda/libraries/cudnn.h"
@@ -26,6 +27,8 @@ constexpr int kMostAlgorithms = 3;
 constexpr size_t kMostWorkspace = size_t{64} << 20;
 // In KernelVariant::tag, beside the algorithm: the bias is added by the convolution.
 constexpr int kFused = 1 << 8;
+// Of 16 bits tensor cores multiply so many times as much as what f32 is multiplied with, at least.
+constexpr double kTensorCoreGain = 8;
 
 // ---- The call ------------------------------------------------------------------------------------------------------
 
@@ -35,6 +38,7 @@ struct ConvProblem {
   std::vector<int> pads, strides, dilations;
   int groups = 1;
   bool has_bias = false;
+  DType dtype = DType::f32;
   double flops = 0;
   std::string refusal;
 };
@@ -50,8 +54,20 @@ std::vector<int> narrowed(const Dims& dims) { return {dims.begin(), dims.end()};
 // A 1 in front of the spatial axes.
 void widen(Dims& dims) { dims.insert(dims.begin() + 2, 1); }
 
+// What the library calls a dtype; nothing where convolutions of it are none of its business.
+std::optional<int> find_data_type(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return CUDNN_DATA_HALF;
+    case DType::bf16: return CUDNN_DATA_BFLOAT16;
+    case DType::f32: return CUDNN_DATA_FLOAT;
+    default: return std::nullopt;
+  }
+}
+
+bool has_16_bits(DType dtype) { return element_size(dtype) == 2; }
+
 ConvProblem problem_of(const KernelCall& call) {
-  if (call.inputs[0].dtype() != DType::f32) return refuse_problem("only f32");
+  if (!find_data_type(call.inputs[0].dtype())) return refuse_problem("only f16, bf16 and f32");
   Dims x = call.input_dims(0);
   Dims w = call.input_dims(1);
   Dims y = call.output_dims(0);
@@ -82,6 +98,7 @@ ConvProblem problem_of(const KernelCall& call) {
   p.y = narrowed(y);
   p.groups = static_cast<int>(call.attributes.integer("group"));
   p.has_bias = call.has_input(2);
+  p.dtype = call.inputs[0].dtype();
   p.flops = 2.0 * static_cast<double>(gpu::num_elements(y)) * static_cast<double>(gpu::num_elements(w)) /
             static_cast<double>(w[0]);
   return p;
@@ -105,12 +122,12 @@ class Descriptor {
 class TensorDescriptor : public Descriptor<cudnnTensorDescriptor_t, &Cudnn::cudnnCreateTensorDescriptor,
                                            &Cudnn::cudnnDestroyTensorDescriptor> {
  public:
-  explicit TensorDescriptor(const std::vector<int>& dims) {
+  TensorDescriptor(const std::vector<int>& dims, int type) {
     std::vector<int> strides(dims.size(), 1);
     for (size_t a = dims.size() - 1; a-- > 0;) strides[a] = strides[a + 1] * dims[a + 1];
-    cudnn().check(cudnn().cudnnSetTensorNdDescriptor(get(), CUDNN_DATA_FLOAT, static_cast<int>(dims.size()),
-                                                     dims.data(), strides.data()),
-                  "cudnnSetTensorNdDescriptor");
+    cudnn().check(
+        cudnn().cudnnSetTensorNdDescriptor(get(), type, static_cast<int>(dims.size()), dims.data(), strides.data()),
+        "cudnnSetTensorNdDescriptor");
   }
 };
 using Filter =
@@ -126,25 +143,36 @@ std::vector<int> bias_dims(const ConvProblem& p) {
   return dims;
 }
 
+// By default f32 is multiplied as TF32 where that is faster. Products of 16 bits are exact, and added in f32: tensor
+// cores change nothing but the order.
+int math_of(DType dtype, Precision precision) {
+  if (has_16_bits(dtype)) return CUDNN_TENSOR_OP_MATH;
+  return precision == Precision::f32 ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
+}
+
 // Read by any number of threads once it is made.
 struct Description {
-  Description(const ConvProblem& p, Precision precision) : x(p.x), y(p.y), bias(bias_dims(p)) {
+  Description(const ConvProblem& p, Precision precision)
+      : type(*find_data_type(p.dtype)), x(p.x, type), y(p.y, type), bias(bias_dims(p), type) {
     const Cudnn& dnn = cudnn();
-    dnn.check(dnn.cudnnSetFilterNdDescriptor(w.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, static_cast<int>(p.w.size()),
-                                             p.w.data()),
-              "cudnnSetFilterNdDescriptor");
+    dnn.check(
+        dnn.cudnnSetFilterNdDescriptor(w.get(), type, CUDNN_TENSOR_NCHW, static_cast<int>(p.w.size()), p.w.data()),
+        "cudnnSetFilterNdDescriptor");
     dnn.check(dnn.cudnnSetConvolutionNdDescriptor(windows.get(), static_cast<int>(p.pads.size()), p.pads.data(),
                                                   p.strides.data(), p.dilations.data(), CUDNN_CROSS_CORRELATION,
                                                   CUDNN_DATA_FLOAT),
               "cudnnSetConvolutionNdDescriptor");
     dnn.check(dnn.cudnnSetConvolutionGroupCount(windows.get(), p.groups), "cudnnSetConvolutionGroupCount");
-    // By default f32 is multiplied as TF32 where that is faster.
-    const int math = precision == Precision::f32 ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
-    dnn.check(dnn.cudnnSetConvolutionMathType(windows.get(), math), "cudnnSetConvolutionMathType");
+    set_math(math_of(p.dtype, precision));
     dnn.check(dnn.cudnnSetActivationDescriptor(none.get(), CUDNN_ACTIVATION_IDENTITY, CUDNN_PROPAGATE_NAN, 0),
               "cudnnSetActivationDescriptor");
   }
 
+  void set_math(int math) {
+    cudnn().check(cudnn().cudnnSetConvolutionMathType(windows.get(), math), "cudnnSetConvolutionMathType");
+  }
+
+  int type;
   TensorDescriptor x, y, bias;
   Filter w;
   Windows windows;
@@ -172,10 +200,13 @@ class QuestionHandle {
   cudnnHandle_t handle_ = nullptr;
 };
 
-// Those of Winograd and Fourier add in another order than the definition suggests.
+// Those of Winograd and Fourier add in another order than the definition suggests, and round what they transform.
 bool is_exact(int algorithm) { return algorithm <= 3; }
 
-std::vector<cudnnConvolutionFwdAlgoPerf_t> algorithms(const Machine& machine, const Description& d, bool exact) {
+// Sums of 16 bits are rounded once, at the end.
+std::vector<cudnnConvolutionFwdAlgoPerf_t> algorithms(const Machine& machine, const ConvProblem& p,
+                                                      const Description& d, bool is_exact_call) {
+  const bool exact = is_exact_call || has_16_bits(p.dtype);
   const QuestionHandle handle(machine);
   std::vector<cudnnConvolutionFwdAlgoPerf_t> found(CUDNN_CONVOLUTION_FWD_ALGO_COUNT);
   int count = 0;
@@ -264,6 +295,7 @@ std::vector<KernelVariant> dnn_conv_variants(const Machine& machine, const Kerne
   constexpr double kInnerUs = 0.0235;
   const ConvProblem problem = problem_of(call);
   const Description description(problem, precision);
+  const double gain = has_16_bits(problem.dtype) ? kTensorCoreGain : 1;
   std::vector<KernelVariant> variants;
   const auto add = [&](std::string name, int tag) {
     KernelVariant& variant = variants.emplace_back();
@@ -272,11 +304,18 @@ std::vector<KernelVariant> dnn_conv_variants(const Machine& machine, const Kerne
     const double least_us =
         kInnerUs * std::accumulate(problem.w.begin() + 1, problem.w.end(), 1.0, std::multiplies<>());
     variant.cost_us = kLaunchUs + 0.1 * static_cast<double>(variants.size()) +
-                      std::max(least_us, problem.flops / (kShare * machine.flops_per_us()));
+                      std::max(least_us, problem.flops / (kShare * machine.flops_per_us())) / gain;
   };
   bool has_precomputed = false;
-  for (const cudnnConvolutionFwdAlgoPerf_t& found : algorithms(machine, description, call.exact)) {
-    if (variants.size() < kMostAlgorithms) add(fmt::format("algorithm{}", found.algo), found.algo);
+  // Behind a convolution of 16 bits that is by itself a bias would be added to what has been rounded already.
+  const bool adds_behind = !(problem.has_bias && has_16_bits(problem.dtype));
+  for (const cudnnConvolutionFwdAlgoPerf_t& found : algorithms(machine, problem, description, call.exact)) {
+    // An algorithm may come twice, with and without tensor cores.
+    const bool is_new =
+        std::none_of(variants.begin(), variants.end(), [&](const auto& v) { return v.tag == found.algo; });
+    if (adds_behind && is_new && variants.size() < kMostAlgorithms) {
+      add(fmt::format("algorithm{}", found.algo), found.algo);
+    }
     has_precomputed = has_precomputed || found.algo == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
   }
   // The only algorithm that adds a bias without an activation.
@@ -291,9 +330,10 @@ Prepared prepare_dnn_conv(const Machine& machine, const KernelCall& call, Precis
   auto description = std::make_unique<Description>(problem, precision);
   const int tag = call.variant ? call.variant->tag : CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
   const int algorithm = tag & ~kFused;
-  const auto found = algorithms(machine, *description, call.exact);
+  const auto found = algorithms(machine, problem, *description, call.exact);
   const auto chosen = std::find_if(found.begin(), found.end(), [&](const auto& f) { return f.algo == algorithm; });
   if (chosen == found.end()) return {nullptr, fmt::format("cuDNN does not offer algorithm {}", algorithm)};
+  if (has_16_bits(problem.dtype)) description->set_math(chosen->mathType);
   return {std::make_unique<DnnConv>(call.op.name, std::move(description), problem.has_bias, algorithm,
                                     (tag & kFused) != 0, chosen->memory),
           ""};

@@ -5,6 +5,7 @@
 
 #include "autograph/executor.h"
 #include "base/check.h"
+#include "base/stopwatch.h"
 #include "runtime/dynamic_step.h"
 #include "runtime/find_nonfinite.h"
 #include "runtime/observe/row_major.h"
@@ -16,6 +17,9 @@ namespace {
 
 // Captured graphs of one plan: two buffers that take turns need two, and each graph takes memory of the device.
 constexpr size_t kMostPlacements = 4;
+
+// Is it looked at step by step?
+bool is_observed(const RunOptions& options) { return options.profile || options.check_nan || NodeWatch::current(); }
 
 }  // namespace
 
@@ -37,6 +41,7 @@ StreamRun::StreamRun(const Device& device, std::shared_ptr<const CompiledPlan> c
     }
   }
   make_streams();
+  copies_ = std::make_unique<OverlappedCopies>(device_, *compiled_, streams_.size());
   build_views();
 }
 
@@ -187,6 +192,7 @@ void StreamRun::resolve_views() {
   addresses_.assign(1, arena_address_);
   for (const Port& port : inputs_) addresses_.push_back(port.address());
   for (const Port& port : outputs_) addresses_.push_back(port.address());
+  copies_->add_addresses(addresses_);
   if (!placements_.empty() && placements_.front().addresses == addresses_) return;
   for (size_t v = 0; v < views_.size(); ++v) {
     if (slot_of_view_[v] == kNoSlot) continue;
@@ -203,9 +209,9 @@ void StreamRun::resolve_views() {
 }
 
 void StreamRun::launch(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
-  run_around([&] {
+  run_around(!is_observed(options), [&] {
     const Launch launch{options, meter};
-    if (options.profile || options.check_nan || NodeWatch::current()) {
+    if (is_observed(options)) {
       run_observed(launch);
     } else {
       start_steps(launch);
@@ -215,52 +221,70 @@ void StreamRun::launch(const RunOptions& options, const std::shared_ptr<MemoryMe
 
 double StreamRun::time_us(const RunOptions& options, const std::shared_ptr<MemoryMeter>& meter) {
   double us = 0;
-  run_around([&] {
+  run_around(/*overlaps=*/false, [&] {
     streams_[0]->wait();
     const Launch launch{options, meter};
-    us = streams_[0]->time_us([&] { options.profile ? run_observed(launch) : start_steps(launch); });
+    // Where each step is timed by itself, the whole is by the host.
+    const Stopwatch watch;
+    if (is_observed(options)) {
+      run_observed(launch);
+      us = watch.us();
+    } else {
+      us = streams_[0]->time_us([&] { start_steps(launch); });
+    }
   });
   return us;
 }
 
-void StreamRun::run_around(const std::function<void()>& work) {
+void StreamRun::run_around(bool overlaps, const std::function<void()>& work) {
   if (!arena_.is_present()) {
     bind_arena(Tensor::empty(DType::u8, {static_cast<int64_t>(compiled_->plan.arena_bytes)}, device_.memory()));
   }
   try {
-    enqueue_inputs();
+    enqueue_inputs(overlaps);
     resolve_views();
     work();
     enqueue_outputs();
   } catch (...) {
     // What has been enqueued uses memory of the caller.
     try {
-      wait_for_all();
+      wait_for_all(/*with_copies=*/true);
     } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a consequence of the first error
     }
     throw;
   }
   wait_for_all();
+  copies_->land();
 }
 
 // All of them, even where one has failed: what they use may go afterwards.
-void StreamRun::wait_for_all() {
+void StreamRun::wait_for_all(bool with_copies) {
   std::exception_ptr first;
-  for (const auto& stream : streams_) {
+  const auto wait_for = [&first](auto& work) {
     try {
-      stream->wait();
+      work.wait();
     } catch (const Error&) {
       if (!first) first = std::current_exception();
     }
-  }
+  };
+  for (const auto& stream : streams_) wait_for(*stream);
+  if (with_copies) wait_for(*copies_);
   retired_.clear();
   if (first) std::rethrow_exception(first);
 }
 
-void StreamRun::enqueue_inputs() {
-  for (const Port& port : inputs_) {
+// What cannot be copied beside the steps comes before them.
+void StreamRun::enqueue_inputs(bool overlaps) {
+  copies_->begin_launch();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Port& port = inputs_[i];
     if (!port.is_copied || !port.given.data()) continue;
+    if (overlaps && copies_->take_input(i, port.copy, port.given, port.bytes)) continue;
     copy_bytes(port.copy, port.given, port.bytes, streams_[0].get());
+  }
+  for (size_t k = 0; k < outputs_.size() && overlaps; ++k) {
+    const Port& port = outputs_[k];
+    if (port.is_copied) copies_->take_output(k, port.given, buffer_of(compiled_->plan.outputs[k].slot));
   }
 }
 
@@ -283,9 +307,28 @@ void StreamRun::start_steps(const Launch& launch) {
 
 // Begins behind what is in the first stream, and has all it enqueues come before what follows there.
 void StreamRun::enqueue_steps(size_t begin, size_t end, const Launch& launch) {
+  try {
+    copies_->begin(begin, end, *streams_[0]);
+    enqueue_stages(begin, end, launch);
+  } catch (...) {
+    // What is captured must come back to where it began, also where it is thrown away.
+    try {
+      copies_->join(*streams_[0]);
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a consequence of the first error
+    }
+    throw;
+  }
+  copies_->join(*streams_[0]);
+}
+
+void StreamRun::enqueue_stages(size_t begin, size_t end, const Launch& launch) {
   const Plan& plan = compiled_->plan;
   if (plan.stages.empty()) {
-    for (size_t i = begin; i < end; ++i) enqueue(i, *streams_[0], launch);
+    for (size_t i = begin; i < end; ++i) {
+      copies_->before_step(i, 0, *streams_[0]);
+      enqueue(i, *streams_[0], launch);
+      copies_->behind_step(i, streams_, 1);
+    }
   }
   for (const PlanStage& stage : plan.stages) {
     const size_t from = std::max<size_t>(stage.begin, begin);
@@ -296,7 +339,7 @@ void StreamRun::enqueue_steps(size_t begin, size_t end, const Launch& launch) {
 
 void StreamRun::enqueue_of_stage(const PlanStage& stage, size_t begin, size_t end, const Launch& launch) {
   const Plan& plan = compiled_->plan;
-  const size_t width = std::min(stage.streams.size(), streams_.size());
+  const size_t width = std::clamp<size_t>(stage.streams.size(), 1, streams_.size());
   if (width > 1) streams_[0]->record(*ends_[0]);
   for (size_t s = 1; s < width; ++s) streams_[s]->wait_for(*ends_[0]);
   try {
@@ -305,12 +348,13 @@ void StreamRun::enqueue_of_stage(const PlanStage& stage, size_t begin, size_t en
       for (const uint32_t other : plan.steps[i].waits) {
         if (other >= begin) stream.wait_for(*events_[other]);  // those before have been joined
       }
+      copies_->before_step(i, stream_of_[i], stream);
       enqueue(i, stream, launch);
       if (events_[i]) stream.record(*events_[i]);
+      copies_->behind_step(i, streams_, width);
     }
   } catch (...) {
-    // What is captured must come back to where it began, also where it is thrown away.
-    try {
+    try {  // as in enqueue_steps()
       join_streams(width);
     } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a consequence of the first error
     }
@@ -419,6 +463,7 @@ void StreamRun::enqueue_outputs() {
   }
   for (size_t k = 0; k < outputs_.size(); ++k) {
     const Port& port = outputs_[k];
+    if (copies_->has_output(k)) continue;
     const Buffer from = source(k);
     if (!port.given.data() || port.given.data() == from.data()) continue;
     copy_bytes(port.given, from, from.size_bytes(), stream);

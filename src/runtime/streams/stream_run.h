@@ -9,6 +9,7 @@
 #include "autograph/device.h"
 #include "runtime/launchable.h"
 #include "runtime/observe/finite_check.h"
+#include "runtime/streams/overlapped_copies.h"
 #include "runtime/streams/step_pieces.h"
 
 namespace autograph {
@@ -63,8 +64,10 @@ class StreamRun final : public Launchable {
   Stream& stream_of(size_t step) { return *streams_[stream_of_[step]]; }
   void resolve_views();
   // Copies in, calls `work`, which enqueues the steps, and copies out; returns when all is over, whatever happens.
-  void run_around(const std::function<void()>& work);
-  void enqueue_inputs();
+  // `overlaps`: some of it may be copied beside the steps.
+  void run_around(bool overlaps, const std::function<void()>& work);
+  void enqueue_inputs(bool overlaps);
+  void enqueue_stages(size_t begin, size_t end, const Launch& launch);
   void start_steps(const Launch& launch);
   void enqueue_steps(size_t begin, size_t end, const Launch& launch);
   void enqueue_of_stage(const PlanStage& stage, size_t begin, size_t end, const Launch& launch);
@@ -72,7 +75,8 @@ class StreamRun final : public Launchable {
   void enqueue(size_t step, Stream& stream, const Launch& launch);
   void run_observed(const Launch& launch);
   void enqueue_outputs();
-  void wait_for_all();
+  // `with_copies`: also for those that the first stream may not wait for, as in launches that end early.
+  void wait_for_all(bool with_copies = false);
   /// What a slot holds at worst; nothing where there is nothing to look at.
   Nonfinite find_nonfinite_in(SlotIndex slot);
   /// What lies where a slot is, in its layout, padding included, on the host.
@@ -94,7 +98,8 @@ class StreamRun final : public Launchable {
   std::vector<std::unique_ptr<Event>> ends_;    // by stream
   std::vector<std::unique_ptr<Event>> events_;  // by step; null where nobody waits for it
   std::vector<uint32_t> stream_of_;             // by step
-  std::unique_ptr<FiniteCheck> finite_;         // null until check_nan asks for it
+  std::unique_ptr<OverlappedCopies> copies_;
+  std::unique_ptr<FiniteCheck> finite_;  // null until check_nan asks for it
 };
 
 }  // namespace autograph

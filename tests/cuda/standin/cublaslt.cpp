@@ -1,10 +1,12 @@
 // The stand-in of libcublasLt: plain loops over column-major matrices, as cublasLt.h describes them.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
 #include <set>
 #include <string>
 
+#include "autograph/small_float.h"
 #include "cuda/standin/standin.h"
 
 namespace autograph::cuda {
@@ -23,6 +25,7 @@ struct LtLayoutData {
 };
 struct LtPreferenceData {
   uint64_t workspace = 0;
+  uint32_t reductions = 7;
   uint32_t alignments[4] = {256, 256, 256, 256};
 };
 struct cublasLtContext {
@@ -34,7 +37,27 @@ namespace {
 // Of an algorithm: what it was chosen for.
 struct Chosen {
   uint64_t number, alignment, workspace;
+  uint64_t bias_alignment;
+  bool rounds_parts;  // adds up two parts of k as elements of the result
 };
+
+bool has_16_bits(int type) { return type == CUDA_R_16F || type == CUDA_R_16BF; }
+
+// In what the library multiplies which elements.
+bool can_multiply(const LtOperationData& op, int type) {
+  switch (type) {
+    case CUDA_R_64F: return op.compute == CUBLAS_COMPUTE_64F && op.scale == CUDA_R_64F;
+    case CUDA_R_32F:
+      return (op.compute == CUBLAS_COMPUTE_32F || op.compute == CUBLAS_COMPUTE_32F_FAST_16BF) && op.scale == CUDA_R_32F;
+    default: return has_16_bits(type) && op.compute == CUBLAS_COMPUTE_32F && op.scale == CUDA_R_32F;
+  }
+}
+
+// What an address is a multiple of, as far as that matters.
+uint64_t alignment_of(const void* address) {
+  const auto number = reinterpret_cast<uintptr_t>(address);
+  return std::min<uint64_t>(256, number & (~number + 1));
+}
 
 template <class T>
 cublasStatus_t put(T& to, const void* from, size_t bytes) {
@@ -62,7 +85,16 @@ struct Product {
   const void *a_data, *b_data, *c_data;
   void* d_data;
   double alpha, beta;
+  bool rounds_parts;
 };
+
+bool adds_row(int32_t epilogue) { return (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0; }
+
+double activated(int32_t epilogue, double x) {
+  if ((epilogue & CUBLASLT_EPILOGUE_RELU) != 0) return x < 0 ? 0 : x;
+  if ((epilogue & CUBLASLT_EPILOGUE_GELU) == 0) return x;
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
 
 template <class T>
 void multiply(const Product& p) {
@@ -70,7 +102,7 @@ void multiply(const Product& p) {
   const auto* b = static_cast<const T*>(standin::at(p.b_data, bytes_of(p.b, sizeof(T))));
   const auto* c = static_cast<const T*>(standin::at(p.c_data, bytes_of(p.c, sizeof(T))));
   auto* d = static_cast<T*>(standin::at(p.d_data, bytes_of(p.d, sizeof(T))));
-  const bool adds_bias = p.op.epilogue == CUBLASLT_EPILOGUE_BIAS;
+  const bool adds_bias = adds_row(p.op.epilogue);
   const auto* bias = adds_bias ? static_cast<const T*>(standin::at(p.op.bias, p.d.rows * sizeof(T))) : nullptr;
   if (!a || !b || !c || !d || (adds_bias && !bias)) return;
   const uint64_t inner = p.op.transpose_a ? p.a.rows : p.a.columns;
@@ -79,13 +111,15 @@ void multiply(const Product& p) {
       for (uint64_t n = 0; n < p.d.columns; ++n) {
         double sum = 0;
         for (uint64_t k = 0; k < inner; ++k) {
+          if (p.rounds_parts && k == inner / 2) sum = static_cast<double>(static_cast<T>(sum));
           sum += static_cast<double>(element(a, p.a, p.op.transpose_a != 0, batch, m, k)) *
                  static_cast<double>(element(b, p.b, p.op.transpose_b != 0, batch, k, n));
         }
         double value = p.alpha * sum;
         if (p.beta != 0) value += p.beta * static_cast<double>(element(c, p.c, false, batch, m, n));
         if (bias) value += static_cast<double>(bias[m]);
-        d[batch * p.d.step + static_cast<int64_t>(m) + static_cast<int64_t>(n) * p.d.leading] = static_cast<T>(value);
+        const int64_t at = batch * p.d.step + static_cast<int64_t>(m) + static_cast<int64_t>(n) * p.d.leading;
+        d[at] = static_cast<T>(activated(p.op.epilogue, value));
       }
     }
   }
@@ -96,6 +130,7 @@ bool fits(const LtOperationData& op, const LtLayoutData& a, const LtLayoutData& 
   const uint64_t a_rows = op.transpose_a ? a.columns : a.rows, a_inner = op.transpose_a ? a.rows : a.columns;
   const uint64_t b_inner = op.transpose_b ? b.columns : b.rows, b_columns = op.transpose_b ? b.rows : b.columns;
   const bool batches = a.batches == d.batches && b.batches == d.batches;
+  if (a.type != d.type || b.type != d.type || !can_multiply(op, d.type)) return false;
   const bool leading = a.leading >= static_cast<int64_t>(a.rows) && b.leading >= static_cast<int64_t>(b.rows) &&
                        d.leading >= static_cast<int64_t>(d.rows);
   return a_rows == d.rows && b_columns == d.columns && a_inner == b_inner && batches && leading;
@@ -161,6 +196,7 @@ AG_EXPORT cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreferenc
 AG_EXPORT cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference, int which,
                                                               const void* value, size_t bytes) {
   if (which == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) return put(preference->workspace, value, bytes);
+  if (which == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) return put(preference->reductions, value, bytes);
   const int operand = which - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
   if (operand < 0 || operand > 3) return CUBLAS_STATUS_INVALID_VALUE;
   return put(preference->alignments[operand], value, bytes);
@@ -173,9 +209,13 @@ AG_EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublas
                                                         cublasLtMatmulHeuristicResult_t* results, int* count) {
   *count = 0;
   if (!fits(*op, *a, *b, *d)) return CUBLAS_STATUS_INVALID_VALUE;
-  if (op->epilogue == CUBLASLT_EPILOGUE_BIAS && !op->bias) return CUBLAS_STATUS_INVALID_VALUE;
+  if (adds_row(op->epilogue) != (op->bias != nullptr)) return CUBLAS_STATUS_INVALID_VALUE;
+  // The second one cuts k into parts, as it may.
+  constexpr uint32_t kRounding = CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  const bool may_round = has_16_bits(d->type) && (preference->reductions & kRounding) != 0;
   for (int k = 0; k < std::min(wanted, 2); ++k) {
-    const Chosen chosen{static_cast<uint64_t>(k), preference->alignments[0], k == 0 ? 0U : 1024U};
+    const Chosen chosen{static_cast<uint64_t>(k), preference->alignments[0], k == 0 ? 0U : 1024U,
+                        alignment_of(op->bias), k == 1 && may_round};
     results[k] = {};
     std::memcpy(&results[k].algo, &chosen, sizeof(chosen));
     results[k].workspaceSize = chosen.workspace;
@@ -195,16 +235,23 @@ AG_EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t o
   for (const void* address : {a, b, c, static_cast<const void*>(d)}) {
     if (!is_aligned(address, chosen.alignment)) return CUBLAS_STATUS_INVALID_VALUE;
   }
+  if (op->bias && !is_aligned(op->bias, chosen.bias_alignment)) return CUBLAS_STATUS_INVALID_VALUE;
   const bool has_room = workspace_bytes >= chosen.workspace && is_aligned(workspace, 256);
   if (chosen.workspace > 0 && !has_room) return CUBLAS_STATUS_INVALID_VALUE;
   const bool is_f64 = d_layout->type == CUDA_R_64F;
   const auto number = [&](const void* at) {
     return is_f64 ? *static_cast<const double*>(at) : static_cast<double>(*static_cast<const float*>(at));
   };
-  const Product product{*op, *a_layout, *b_layout, *c_layout, *d_layout, a, b, c, d, number(alpha), number(beta)};
+  const Product product{*op, *a_layout, *b_layout, *c_layout,     *d_layout,    a,
+                        b,   c,         d,         number(alpha), number(beta), chosen.rounds_parts};
   const auto work = [=] {
     if (chosen.workspace > 0 && !standin::at(workspace, chosen.workspace)) return;
-    is_f64 ? multiply<double>(product) : multiply<float>(product);
+    switch (product.d.type) {
+      case CUDA_R_64F: return multiply<double>(product);
+      case CUDA_R_16F: return multiply<Half>(product);
+      case CUDA_R_16BF: return multiply<BFloat16>(product);
+      default: return multiply<float>(product);
+    }
   };
   return standin::enqueue(stream, work) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }

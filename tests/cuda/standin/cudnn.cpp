@@ -1,9 +1,11 @@
 // The stand-in of libcudnn: convolutions by plain loops.
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "autograph/small_float.h"
 #include "cuda/standin/standin.h"
 
 namespace autograph::cuda {
@@ -12,14 +14,16 @@ struct cudnnContext {
   CUstream stream = nullptr;
 };
 struct cudnnTensorStruct {
+  int type = 0;
   std::vector<int> dims, strides;
-  size_t bytes() const {
+  size_t elements() const {
     size_t last = 1;
     for (size_t a = 0; a < dims.size(); ++a) last += static_cast<size_t>(dims[a] - 1) * static_cast<size_t>(strides[a]);
-    return last * sizeof(float);
+    return last;
   }
 };
 struct cudnnFilterStruct {
+  int type = 0;
   std::vector<int> dims;
 };
 struct cudnnConvolutionStruct {
@@ -34,6 +38,16 @@ namespace {
 
 constexpr cudnnStatus_t kBadParameter = 2000;
 constexpr size_t kWorkspace = 512;  // of the algorithm that asks for some
+
+bool is_known(int type) { return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16; }
+
+// Calls `work` with a value of the elements' type.
+template <class Work>
+void with_elements(int type, Work&& work) {
+  if (type == CUDNN_DATA_FLOAT) work(float());
+  if (type == CUDNN_DATA_HALF) work(Half());
+  if (type == CUDNN_DATA_BFLOAT16) work(BFloat16());
+}
 
 // Advances a position in `extents`, the last axis first; false after the last one.
 bool advance(std::vector<int>& at, const std::vector<int>& extents) {
@@ -56,23 +70,29 @@ struct Convolution {
       const int span = (w.dims[a + 2] - 1) * windows.dilations[a] + 1;
       if ((x.dims[a + 2] + 2 * windows.pads[a] - span) / windows.strides[a] + 1 != y.dims[a + 2]) return false;
     }
+    if (x.type != y.type || x.type != w.type) return false;
+    // No tensor cores for f32, and none where they may not be used.
+    const int math = x.type == CUDNN_DATA_FLOAT ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+    if (windows.math == math) return false;
     return x.dims[1] == w.dims[1] * windows.groups && y.dims[1] == w.dims[0] && x.dims[0] == y.dims[0];
   }
 
+  template <class T>
   void run(const void* x_address, const void* w_address, const void* bias_address, void* y_address) const {
     size_t weights = 1;
     for (const int extent : w.dims) weights *= static_cast<size_t>(extent);
-    const auto* in = static_cast<const float*>(standin::at(x_address, x.bytes()));
-    const auto* filter = static_cast<const float*>(standin::at(w_address, weights * sizeof(float)));
-    auto* out = static_cast<float*>(standin::at(y_address, y.bytes()));
-    const float* bias = nullptr;
+    const auto* in = static_cast<const T*>(standin::at(x_address, x.elements() * sizeof(T)));
+    const auto* filter = static_cast<const T*>(standin::at(w_address, weights * sizeof(T)));
+    auto* out = static_cast<T*>(standin::at(y_address, y.elements() * sizeof(T)));
+    const T* bias = nullptr;
     if (bias_address) {
-      bias = static_cast<const float*>(standin::at(bias_address, static_cast<size_t>(y.dims[1]) * sizeof(float)));
+      bias = static_cast<const T*>(standin::at(bias_address, static_cast<size_t>(y.dims[1]) * sizeof(T)));
     }
     if (!in || !filter || !out || (bias_address && !bias)) return;
     std::vector<int> at(y.dims.size(), 0);
     do {
-      out[offset(y.strides, at)] = static_cast<float>(sum(in, filter, at)) + (bias ? bias[at[1]] : 0);
+      const double added = bias ? static_cast<double>(bias[at[1]]) : 0;
+      out[offset(y.strides, at)] = static_cast<T>(static_cast<float>(sum(in, filter, at) + added));
     } while (advance(at, y.dims));
   }
 
@@ -83,7 +103,8 @@ struct Convolution {
     return offset;
   }
 
-  double sum(const float* in, const float* filter, const std::vector<int>& at) const {
+  template <class T>
+  double sum(const T* in, const T* filter, const std::vector<int>& at) const {
     const int out_of_group = w.dims[0] / windows.groups;
     const std::vector<int> extents(w.dims.begin() + 1, w.dims.end());
     std::vector<int> tap(extents.size(), 0);
@@ -111,7 +132,7 @@ cudnnStatus_t start(cudnnHandle_t handle, const Convolution& conv, const void* x
   if (!conv.fits() || (needs && (bytes < kWorkspace || !workspace))) return kBadParameter;
   const auto work = [=] {
     if (needs && !standin::at(workspace, kWorkspace)) return;
-    conv.run(x, w, bias, y);
+    with_elements(conv.x.type, [&]<class T>(T) { conv.run<T>(x, w, bias, y); });
   };
   return standin::enqueue(handle->stream, work) == CUDA_SUCCESS ? CUDNN_STATUS_SUCCESS : kBadParameter;
 }
@@ -154,14 +175,16 @@ AG_OBJECT(ActivationDescriptor, cudnnActivationDescriptor_t, cudnnActivationStru
 
 AG_EXPORT cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, int type, int rank, const int* dims,
                                                    const int* strides) {
-  if (type != CUDNN_DATA_FLOAT || rank < 4) return kBadParameter;  // the library has none of fewer axes either
+  if (!is_known(type) || rank < 4) return kBadParameter;  // the library has none of fewer axes either
+  tensor->type = type;
   tensor->dims.assign(dims, dims + rank);
   tensor->strides.assign(strides, strides + rank);
   return CUDNN_STATUS_SUCCESS;
 }
 AG_EXPORT cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filter, int type, int format, int rank,
                                                    const int* dims) {
-  if (type != CUDNN_DATA_FLOAT || format != CUDNN_TENSOR_NCHW || rank < 4) return kBadParameter;
+  if (!is_known(type) || format != CUDNN_TENSOR_NCHW || rank < 4) return kBadParameter;
+  filter->type = type;
   filter->dims.assign(dims, dims + rank);
   return CUDNN_STATUS_SUCCESS;
 }
@@ -193,11 +216,14 @@ AG_EXPORT cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, cu
                                                                cudnnConvolutionFwdAlgoPerf_t* results) {
   *count = 0;
   if (!Convolution{*x, *y, *w, *windows}.fits()) return kBadParameter;
-  for (const int algorithm : {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD, 0, 1}) {
-    if (*count == wanted) break;
+  // Of 16 bits one of them twice, with and without tensor cores.
+  const int once_more = x->type == CUDNN_DATA_FLOAT ? -1 : CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
+  for (const int algorithm : {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD, 0, 1, once_more}) {
+    if (*count == wanted || algorithm < 0) break;
     cudnnConvolutionFwdAlgoPerf_t& result = results[(*count)++];
     result = {};
     result.algo = algorithm;
+    result.mathType = *count > 3 ? CUDNN_DEFAULT_MATH : windows->math;
     result.memory = algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM ? kWorkspace : 0;
   }
   return CUDNN_STATUS_SUCCESS;
@@ -215,16 +241,18 @@ AG_EXPORT cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void
 AG_EXPORT cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha, cudnnTensorDescriptor_t a,
                                        const void* a_data, const void* beta, cudnnTensorDescriptor_t c, void* c_data) {
   if (*static_cast<const float*>(alpha) != 1 || *static_cast<const float*>(beta) != 1) return kBadParameter;
-  if (a->dims[1] != c->dims[1]) return kBadParameter;
+  if (a->dims[1] != c->dims[1] || a->type != c->type) return kBadParameter;
   const auto work = [=, tensor = *c] {
-    auto* data = static_cast<float*>(standin::at(c_data, tensor.bytes()));
-    const auto* bias =
-        static_cast<const float*>(standin::at(a_data, static_cast<size_t>(tensor.dims[1]) * sizeof(float)));
-    if (!data || !bias) return;
-    const auto stride = static_cast<size_t>(tensor.strides[1]);
-    for (size_t i = 0; i < tensor.bytes() / sizeof(float); ++i) {
-      data[i] += bias[i / stride % static_cast<size_t>(tensor.dims[1])];
-    }
+    with_elements(tensor.type, [&]<class T>(T) {
+      auto* data = static_cast<T*>(standin::at(c_data, tensor.elements() * sizeof(T)));
+      const auto* bias = static_cast<const T*>(standin::at(a_data, static_cast<size_t>(tensor.dims[1]) * sizeof(T)));
+      if (!data || !bias) return;
+      const auto stride = static_cast<size_t>(tensor.strides[1]);
+      for (size_t i = 0; i < tensor.elements(); ++i) {
+        const T added = bias[i / stride % static_cast<size_t>(tensor.dims[1])];
+        data[i] = static_cast<T>(static_cast<float>(data[i]) + static_cast<float>(added));
+      }
+    });
   };
   return standin::enqueue(handle->stream, work) == CUDA_SUCCESS ? CUDNN_STATUS_SUCCESS : kBadParameter;
 }

@@ -1,5 +1,5 @@
 // The stand-in of libcuda.so.1. Settings: AG_STANDIN_DRIVER (11040: the version), AG_STANDIN_DEVICES (how many),
-// AG_STANDIN_ARCHITECTURE (70), AG_STANDIN_MEMORY (bytes), AG_STANDIN_GRAPHS (0: no room for one),
+// AG_STANDIN_ARCHITECTURE (70), AG_STANDIN_MEMORY (bytes), AG_STANDIN_GRAPHS (0: no room for one), AG_STANDIN_FIRST,
 // AG_STANDIN_FAIL_LAUNCH (the number of the kernel that reads where nothing is).
 #include <dlfcn.h>
 #include <fmt/core.h>
@@ -87,6 +87,7 @@ void run_kernel(const FakeFunction& function, std::vector<void*> parameters, uns
     }
     parameter = memory;
   }
+  world.add_to_record(function.name);
   function.run(parameters.data(), groups, size);
 }
 
@@ -106,8 +107,9 @@ bool is_joined(const FakeCapture& capture) {
   });
 }
 
-CUresult copy(CUstream stream, void* to, const void* from, size_t bytes) {
+CUresult copy(CUstream stream, void* to, const void* from, size_t bytes, const char* name) {
   return standin::enqueue(stream, [=] {
+    World::get().add_to_record(name);
     void* target = World::get().find(reinterpret_cast<uintptr_t>(to), bytes);
     const void* source = World::get().find(reinterpret_cast<uintptr_t>(from), bytes);
     if (target && source) std::memcpy(target, source, bytes);
@@ -257,9 +259,10 @@ AG_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t
   Call call;
   if (call.world.lost != CUDA_SUCCESS) return call.world.lost;
   void* const target = reinterpret_cast<void*>(to);
-  if (call.world.find(reinterpret_cast<uintptr_t>(from), bytes)) return copy(stream, target, from, bytes);
+  if (call.world.find(reinterpret_cast<uintptr_t>(from), bytes)) return copy(stream, target, from, bytes, "copy in");
   const std::string taken(static_cast<const char*>(from), bytes);
   return standin::enqueue(stream, [=] {
+    World::get().add_to_record("copy in");
     if (void* memory = standin::at(target, bytes)) std::memcpy(memory, taken.data(), bytes);
   });
 }
@@ -269,11 +272,12 @@ AG_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes
   Call call;
   if (call.world.lost != CUDA_SUCCESS) return call.world.lost;
   const auto* source = reinterpret_cast<const void*>(from);
-  if (call.world.find(reinterpret_cast<uintptr_t>(to), bytes)) return copy(stream, to, source, bytes);
+  if (call.world.find(reinterpret_cast<uintptr_t>(to), bytes)) return copy(stream, to, source, bytes, "copy out");
   if (call.world.breaks_capture()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   FakeStream* fake = call.stream(stream);
   if (!fake) return CUDA_ERROR_INVALID_HANDLE;
   call.world.drain(*fake);
+  call.world.add_to_record("copy out");
   if (const void* memory = standin::at(source, bytes)) std::memcpy(to, memory, bytes);
   return call.world.lost;
 }
@@ -281,7 +285,7 @@ AG_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes
 AG_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   Call call;
   if (call.world.lost != CUDA_SUCCESS) return call.world.lost;
-  return copy(stream, reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+  return copy(stream, reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes, "copy");
 }
 
 // ---- Streams and events --------------------------------------------------------------------------------------------

@@ -33,6 +33,11 @@ AG_STANDIN Counts counts();
 /// What was done that must not be done, since this was asked last; for example the use of what was freed.
 AG_STANDIN std::vector<std::string> take_misuses();
 
+/// Whether it is written down in what order the device does its work from here on.
+AG_STANDIN void keep_record(bool keeps);
+/// Names of kernels, "copy in" and "copy out", since this was asked last.
+AG_STANDIN std::vector<std::string> take_record();
+
 /// For the stand-ins of libraries: adds work to a stream, or to what it captures.
 AG_STANDIN cuda::CUresult enqueue(cuda::CUstream stream, std::function<void()> work);
 

@@ -57,10 +57,14 @@ void World::drain_all() {
 }
 
 // Of the nodes that may come next always the one that was captured last: what an edge is missing for comes too early.
+// AG_STANDIN_FIRST=1: the one that was captured first.
 void World::run_graph(const FakeGraph& graph) {
+  const bool first = setting("AG_STANDIN_FIRST", 0) != 0;
+  const size_t count = graph.nodes.size();
   std::set<size_t> done;
-  while (done.size() < graph.nodes.size()) {
-    for (size_t n = graph.nodes.size(); n-- > 0;) {
+  while (done.size() < count) {
+    for (size_t k = 0; k < count; ++k) {
+      const size_t n = first ? k : count - 1 - k;
       const auto& after = graph.nodes[n].after;
       if (done.count(n) || !std::includes(done.begin(), done.end(), after.begin(), after.end())) continue;
       if (lost == cuda::CUDA_SUCCESS) graph.nodes[n].run();
@@ -113,6 +117,18 @@ std::vector<std::string> take_misuses() {
   World& world = World::get();
   const std::lock_guard lock(world.mutex);
   return std::exchange(world.misuses, {});
+}
+
+void keep_record(bool keeps) {
+  World& world = World::get();
+  const std::lock_guard lock(world.mutex);
+  world.keeps_record = keeps;
+}
+
+std::vector<std::string> take_record() {
+  World& world = World::get();
+  const std::lock_guard lock(world.mutex);
+  return std::exchange(world.record, {});
 }
 
 cuda::CUresult enqueue(cuda::CUstream stream, std::function<void()> work) {

@@ -89,6 +89,8 @@ class World {
   std::recursive_mutex mutex;
   Counts counts;
   std::vector<std::string> misuses;
+  std::vector<std::string> record;
+  bool keeps_record = false;
   cuda::CUresult lost = cuda::CUDA_SUCCESS;  // what every call gives after a kernel has gone wrong
   double now_us = 0;
 
@@ -102,6 +104,9 @@ class World {
   std::map<std::thread::id, std::shared_ptr<FakeCapture>> captures;  // by the thread that began them
 
   void note(const std::string& misuse) { misuses.push_back(misuse); }
+  void add_to_record(const std::string& work) {
+    if (keeps_record) record.push_back(work);
+  }
   /// The memory behind an address of the device, or of page-locked memory; null where `bytes` are not there.
   void* find(uintptr_t address, size_t bytes) const;
   size_t bytes_in_use() const;

@@ -1,25 +1,29 @@
-// Matrix products by cuBLASLt, from a library that is looked for when the program runs.
+// cuBLASLt, from a library that is looked for when the program runs.
 #pragma once
 
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "autograph/kernel.h"
-#include "autograph/precision.h"
-#include "backends/cuda/machine.h"
+#include "backends/cuda/libraries/abi.h"
 
 namespace autograph::cuda {
 
+/// Its functions.
+struct CublasLt {
+  AG_CUBLASLT_FUNCTIONS(AG_CUDA_MEMBER)
+
+  /// Throws DeviceError "[cuda] what: ..." unless `code` is CUBLAS_STATUS_SUCCESS.
+  void check(cublasStatus_t code, std::string_view what) const;
+};
+
+/// Null where it is not found, with the reason in why_no_cublaslt().
+const CublasLt* find_cublaslt();
+const std::string& why_no_cublaslt();
+
+/// The same, where it is known to be there.
+const CublasLt& cublaslt();
+
 /// "cublasLt 13.1.0", or "no cublasLt".
 std::string cublaslt_version_text();
-
-/// "" when cuBLASLt takes the call, of matmul or gemm, else the reason why not.
-std::string why_not_lt_product(const Machine& machine, const KernelCall& call);
-
-/// The first algorithms that its heuristics name. `precision`: in what it may multiply.
-std::vector<KernelVariant> lt_product_variants(const Machine& machine, const KernelCall& call, Precision precision);
-
-/// The kernel of one of them.
-Prepared prepare_lt_product(const Machine& machine, const KernelCall& call, Precision precision);
 
 }  // namespace autograph::cuda
