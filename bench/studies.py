@@ -439,6 +439,8 @@ def main():
     wanted = options.only.split(",")
     if not set(wanted) <= set(names):
         parser.error(f"--only: expected some of {','.join(names)}")
+    if not os.access(options.autograph, os.X_OK):
+        parser.error(f"--autograph: no program {options.autograph} (`cmake --preset release` and build it)")
     studies, failed = Studies(options), False
     for name in wanted:
         try:
