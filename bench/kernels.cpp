@@ -107,6 +107,10 @@ std::vector<BenchCase> product_cases() {
                        true});
     }
   }
+  for (const int64_t columns : {1, 3, 10}) {
+    cases.push_back(
+        {fmt::format("narrow product 500x10x{}", columns), matmul_def(), {{500, 10}, {10, columns}}, {}, true});
+  }
   return cases;
 }
 
@@ -117,15 +121,17 @@ std::vector<BenchCase> conv_cases() {
   };
   std::vector<BenchCase> cases;
   for (const auto& [in, out, size, pad, taps] :
-       {Layer{64, 64, 56, 1},      Layer{128, 128, 28, 1},    Layer{256, 256, 14, 1},     Layer{512, 512, 7, 1},
-        Layer{64, 192, 56, 1},     Layer{96, 128, 28, 1},     Layer{128, 192, 28, 1},     Layer{112, 224, 14, 1},
-        Layer{160, 320, 14, 1},    Layer{192, 384, 7, 1},     Layer{32, 32, 149, 0},      Layer{32, 64, 147, 1},
-        Layer{80, 192, 73, 0},     Layer{64, 96, 35, 1},      Layer{96, 96, 35, 1},       Layer{448, 384, 8, 1},
-        Layer{16, 64, 55, 1},      Layer{32, 128, 27, 1},     Layer{64, 256, 13, 1},      Layer{128, 32, 56, 1},
-        Layer{128, 32, 14, 1},     Layer{48, 64, 35, 2, 5},   Layer{16, 32, 28, 2, 5},    Layer{32, 64, 14, 2, 5},
-        Layer{48, 128, 7, 2, 5},   Layer{16, 32, 48, 0, 1},   Layer{32, 64, 36, 0, 1},    Layer{64, 128, 26, 0, 1},
-        Layer{128, 240, 18, 0, 1}, Layer{240, 240, 18, 0, 1}, Layer{240, 480, 12, 0, 1},  Layer{480, 480, 12, 0, 1},
-        Layer{24, 144, 56, 0, 1},  Layer{384, 64, 14, 0, 1},  Layer{256, 1024, 14, 0, 1}, Layer{512, 2048, 7, 0, 1}}) {
+       {Layer{64, 64, 56, 1},       Layer{128, 128, 28, 1},     Layer{256, 256, 14, 1},     Layer{512, 512, 7, 1},
+        Layer{64, 192, 56, 1},      Layer{96, 128, 28, 1},      Layer{128, 192, 28, 1},     Layer{112, 224, 14, 1},
+        Layer{160, 320, 14, 1},     Layer{192, 384, 7, 1},      Layer{32, 32, 149, 0},      Layer{32, 64, 147, 1},
+        Layer{80, 192, 73, 0},      Layer{64, 96, 35, 1},       Layer{96, 96, 35, 1},       Layer{448, 384, 8, 1},
+        Layer{16, 64, 55, 1},       Layer{32, 128, 27, 1},      Layer{64, 256, 13, 1},      Layer{128, 32, 56, 1},
+        Layer{128, 32, 14, 1},      Layer{48, 64, 35, 2, 5},    Layer{16, 32, 28, 2, 5},    Layer{32, 64, 14, 2, 5},
+        Layer{48, 128, 7, 2, 5},    Layer{16, 32, 48, 0, 1},    Layer{32, 64, 36, 0, 1},    Layer{64, 128, 26, 0, 1},
+        Layer{128, 240, 18, 0, 1},  Layer{240, 240, 18, 0, 1},  Layer{240, 480, 12, 0, 1},  Layer{480, 480, 12, 0, 1},
+        Layer{24, 144, 56, 0, 1},   Layer{384, 64, 14, 0, 1},   Layer{256, 1024, 14, 0, 1}, Layer{512, 2048, 7, 0, 1},
+        Layer{1008, 168, 42, 0, 1}, Layer{2016, 336, 21, 0, 1}, Layer{4032, 672, 11, 0, 1}, Layer{672, 672, 11, 0, 1},
+        Layer{336, 336, 21, 0, 1},  Layer{168, 168, 42, 0, 1}}) {
     cases.push_back({fmt::format("conv {} to {} of {} taps {}", in, out, size, taps),
                      conv_def(),
                      {{1, in, size, size}, {out, in, taps, taps}},

@@ -25,6 +25,10 @@ constexpr double kSlow = 0.1;
 constexpr Efficiency kPointwise[] = {
     {"brgconv_1x1", 0.72, 0.75}, {"jit_1x1", 0.73, 0.64}, {"jit:avx512", 0.53, 0.57}, {"x64:gemm", 0.58, kSlow}};
 constexpr Efficiency kDepthwise[] = {{"jit_dw", 0.25, 0.29}, {"brdgmm_dw", 0.18, 0.18}};
+// Where AVX2 is the best there is, beside our own loops (`bench_kernels conv`, `bench_kernels depthwise`).
+constexpr Efficiency kAvx2Pointwise[] = {
+    {"jit_1x1:avx2", 0.72, 0.75}, {"jit_1x1", 0.3, 0.3}, {"x64:gemm", 0.58, kSlow}};
+constexpr Efficiency kAvx2Depthwise[] = {{"jit_dw:avx2", 0.6, 0.6}, {"jit_dw", 0.25, 0.29}};
 constexpr Efficiency kOther[] = {{"jit_fp32_wino_2x3", 0.78, 0.78}, {"jit_wino_4x3", 0.70, 0.70},
                                  {"brgconv", 0.81, 0.81},           {"jit:avx512", 0.67, 0.61},
                                  {"jit:avx2", 0.45, 0.39},          {"jit:sse41", 0.3, 0.25}};
@@ -57,13 +61,23 @@ double brgconv_part(const AnchoredCall& conv, std::string_view implementation) {
   return (w[0] <= kFewOut ? 0.85 : 1) * (w[1] <= kFewIn ? 0.85 : 1);
 }
 
+bool has_avx2_at_best() {
+  return native_block() == Layout::blocked8 && dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx2;
+}
+
 double efficiency(const AnchoredCall& conv, std::string_view implementation, Layout layout) {
   const int64_t group = conv.attributes().integer("group");
   const Dims w = conv.dims(1);
-  if (group > 1 && group == conv.dims(0)[1]) return look_up(kDepthwise, implementation, layout, kSlowDepthwise);
+  if (group > 1 && group == conv.dims(0)[1]) {
+    return has_avx2_at_best() ? look_up(kAvx2Depthwise, implementation, layout, kSlowDepthwise)
+                              : look_up(kDepthwise, implementation, layout, kSlowDepthwise);
+  }
   if (is_slow_gemm(conv, implementation)) return kSlow;
   const bool is_pointwise = std::all_of(w.begin() + 2, w.end(), [](int64_t extent) { return extent == 1; });
-  if (is_pointwise) return look_up(kPointwise, implementation, layout, kSlow);
+  if (is_pointwise) {
+    return has_avx2_at_best() ? look_up(kAvx2Pointwise, implementation, layout, kSlow)
+                              : look_up(kPointwise, implementation, layout, kSlow);
+  }
   if (is_winograd(implementation) && conv.operand(1).type.shape().num_elements().value_or(0) > kMaxWinogradWeights)
     return kSlow;
   return look_up(kOther, implementation, layout, kSlow) * brgconv_part(conv, implementation);

@@ -157,12 +157,17 @@ Prepared prepare(const KernelCall& call) {
 }
 
 // The time that these loops take in that of oneDNN's forms (matmul.cpp), which wait for weights that are not near.
+// With AVX2 alone oneDNN's are as fast where there are more rows than that.
 double slowdown(const KernelCall& call, const Extents& extents) {
-  constexpr int64_t kFewRows = 96, kMoreRows = 320;
-  constexpr double kFew = 0.85, kMore = 0.94, kMany = 1.03, kNear = 1.12;
+  constexpr int64_t kAvx2Width = 8;
+  const bool has_avx2 = pointwise_vector_width() == kAvx2Width;
+  constexpr int64_t kFewRows = 96;
+  constexpr double kFew = 0.85, kMore = 0.94, kNear = 1.12;
+  const int64_t more_rows = has_avx2 ? 144 : 320;
+  const double many = has_avx2 ? 1.12 : 1.03;
   const size_t bytes = static_cast<size_t>(extents.depth * extents.columns) * sizeof(float);
   if (are_weights_near(call, bytes)) return kNear;
-  return extents.rows <= kFewRows ? kFew : extents.rows <= kMoreRows ? kMore : kMany;
+  return extents.rows <= kFewRows ? kFew : extents.rows <= more_rows ? kMore : many;
 }
 
 // A product so small that one thread computes it. oneDNN takes 0.9 us longer to begin, and some 0.1 ms to make code for
