@@ -92,8 +92,9 @@ class PlanRun {
   std::shared_ptr<const CompiledPlan> compiled_;
 };
 
-// Kernels may add up the same numbers in another order where there are fewer threads.
-constexpr FloatTolerance kTolerance{1e-5, 1e-5};
+// Kernels may add up the same numbers in another order where there are fewer threads; those that add up to 1 are as
+// large as 80.
+constexpr FloatTolerance kTolerance{1e-4, 1e-4};
 
 TEST(Neighbours, ThreadsThatChangeWithinARunChangeNoNumbers) {
   PlanRun::changes = 0;
