@@ -60,6 +60,8 @@ constexpr PassDef kPasses[] = {
     {"fuse_activations", "Make one node of a spelled-out gelu, swish, hard_swish, mish, ...", fuse_activations},
     {"fuse_experts", "Compute of a mixture of experts what counts.", fuse_experts},
     {"use_global_pool", "Spell means over all spatial axes as global pools.", use_global_pool},
+    {"apply_before_concat", "Apply a function of a whole to its parts, where they have it for nothing.",
+     apply_before_concat, PassHalf::finish},
     // What the patterns left behind: sums of constant masks, views next to views, equal masks.
     {"fold_constants", "Compute what depends on constants alone.", fold_constants, PassHalf::both},
     {"simplify_shapes", "Make one of chains of reshapes and transposes; constant shapes.", simplify_shapes,

@@ -37,6 +37,7 @@ bool fuse_experts(Graph& graph, PassContext& context);
 bool lower_einsum(Graph& graph, PassContext& context);
 bool use_global_pool(Graph& graph, PassContext& context);
 bool lower_batch_norm(Graph& graph, PassContext& context);
+bool apply_before_concat(Graph& graph, PassContext& context);
 bool fuse_squeeze_excite(Graph& graph, PassContext& context);
 bool fuse_epilogues(Graph& graph, PassContext& context);
 bool fuse_elementwise(Graph& graph, PassContext& context);
