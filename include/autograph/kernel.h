@@ -33,6 +33,7 @@ struct KernelArgs {
   void* scratch = nullptr;              ///< scratch_bytes() bytes, 64-byte aligned.
   KernelState* state = nullptr;         ///< From new_state(); null when that gave none.
   Stream* stream = nullptr;  ///< Where to enqueue; null on the host, whose kernels are over when they return.
+  size_t row_stride = 0;     ///< Bytes from one row of output 0 to the next (Kernel::spaced_row_bytes); 0: no gaps.
 };
 
 /// Code for one node with known shapes.
@@ -48,9 +49,15 @@ class Kernel {
   virtual size_t weight_bytes() const { return 0; }
   /// Inputs whose memory output 0 may have, best first.
   virtual std::vector<uint32_t> in_place_inputs() const { return {}; }
-  /// For kernels that join their inputs: the byte at which each begins in output 0, all in one piece. run() then leaves
+  /// For kernels that join their inputs: the byte at which each begins in output 0. run() then leaves
   /// alone what lies there already. Empty for all others.
   virtual std::vector<size_t> part_offsets() const { return {}; }
+  /// Where each part has a piece in every row of output 0: bytes of such a row, in which pieces begin at
+  /// part_offsets(). 0: all parts are in one piece.
+  virtual size_t joined_row_bytes() const { return 0; }
+  /// Bytes of a row of output 0 where run() can write its rows KernelArgs::row_stride bytes apart, into a row of what
+  /// they will be joined to; 0: it cannot.
+  virtual size_t spaced_row_bytes() const { return 0; }
   /// The same for kernels that take input 0 apart: the byte at which each output begins in it.
   virtual std::vector<size_t> piece_offsets() const { return {}; }
   /// Does run() look at the elements of input `slot`? False for constants that the kernel has its own copy of, whose
@@ -71,6 +78,9 @@ struct KernelVariant {
   std::vector<Layout> outputs;  ///< Layouts in which the outputs are written.
   double cost_us = 0;           ///< Estimate by which variants are compared where nothing was measured.
   int tag = 0;                  ///< For the kernel itself.
+  bool spaces_rows = false;     ///< Can it write output 0 where its rows will be joined (Kernel::spaced_row_bytes)?
+  bool joins_parts = false;     ///< Does it join its inputs, each in one piece (Kernel::part_offsets)?
+  bool joins_rows = false;      ///< Does it join rows of its inputs (Kernel::joined_row_bytes)?
 
   Layout input(size_t slot) const { return slot < inputs.size() ? inputs[slot] : Layout::row_major; }
   Layout output(size_t slot) const { return slot < outputs.size() ? outputs[slot] : Layout::row_major; }

@@ -42,6 +42,7 @@ class KernelChooser {
         graph_(graph),
         options_(options),
         writer_(plan.slots.size(), kNoStep),
+        num_uses_(count_uses(plan)),
         is_bound_(plan.slots.size(), false) {
     for (const Tensor& weight : plan.weights) constant_bytes_ += weight.size_bytes();
     for (const StateContents& state : options.states) constant_bytes_ += state.tensor.size_bytes();
@@ -202,11 +203,23 @@ class KernelChooser {
     bool any = false;
     for (size_t i = 0; i < problem_.num_options(writer); ++i) {
       for (size_t j = 0; j < problem_.num_options(n); ++j) {
-        costs.push_back(reorder_us(n, s, output_layout(writer, i, slot), input_layout(n, j, k)));
-        any = any || costs.back() > 0;
+        costs.push_back(reorder_us(n, s, output_layout(writer, i, slot), input_layout(n, j, k)) -
+                        joined_us(writer, i, n, j, s));
+        any = any || costs.back() != 0;
       }
     }
     if (any) problem_.add_pair(writer, n, costs);
+  }
+
+  // What is saved where option `i` of the writer puts its output into that of option `j` of step `n` (place_parts).
+  double joined_us(uint32_t writer, size_t i, uint32_t n, size_t j, SlotIndex s) const {
+    constexpr double kBytesPerUsAndThread = 12e3;  // as the kernel of concat has it
+    if (i >= candidates_[writer].candidates.size() || j >= candidates_[n].candidates.size()) return 0;
+    const KernelVariant& from = candidates_[writer].candidates[i].variant;
+    const KernelVariant& to = candidates_[n].candidates[j].variant;
+    if (from.output(0) != to.output(0)) return 0;
+    if (!to.joins_parts && !(to.joins_rows && from.spaces_rows && num_uses_[s] == 1)) return 0;
+    return static_cast<double>(plan_.slots[s].bytes) / (kBytesPerUsAndThread * options_.threads_of(plan_.steps[n]));
   }
 
   // The chosen candidate, and behind it those that could stand in without changing a layout.
@@ -247,6 +260,7 @@ class KernelChooser {
   std::vector<KernelCandidates> candidates_;
   std::vector<std::vector<double>> costs_;
   std::vector<uint32_t> writer_;  // by slot: the step that writes it
+  std::vector<int> num_uses_;     // by slot
   std::vector<bool> is_bound_;    // by slot: it must come out row-major
   KnownReorders reorders_;
   size_t constant_bytes_ = 0;  // of the plan

@@ -353,6 +353,8 @@ class PlanCompiler {
       step.scratch_bytes = kernel->scratch_bytes();
       if (!options_.keeps_inputs) step.in_place_inputs = kernel->in_place_inputs();
       step.part_offsets = kernel->part_offsets();
+      step.joined_row_bytes = kernel->joined_row_bytes();
+      step.spaced_row_bytes = kernel->spaced_row_bytes();
       step.piece_offsets = kernel->piece_offsets();
       c.memory.weight_bytes += kernel->weight_bytes();
     } else if (step.kind == StepKind::fixed) {

@@ -115,6 +115,11 @@ class Launchable {
     size_t outputs = 0;
   };
 
+  size_t row_stride_of(const Step& step) const {
+    const bool has_output = !step.outputs.empty() && step.outputs[0] != kNoSlot;
+    return has_output ? compiled_->plan.slots[step.outputs[0]].row_stride : 0;
+  }
+
   // What the kernel of a step gets; null: no stream.
   KernelArgs args_of(size_t number, Stream* stream = nullptr) const {
     const Step& step = compiled_->plan.steps[number];
@@ -123,7 +128,8 @@ class Launchable {
             {views_.data() + at.outputs, step.outputs.size()},
             arena_address_ + step.scratch_offset,
             kernels_[number].state.get(),
-            stream};
+            stream,
+            row_stride_of(step)};
   }
 
   std::shared_ptr<const CompiledPlan> compiled_;

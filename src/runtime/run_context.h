@@ -47,6 +47,7 @@ class RunContext final : public Launchable {
   Nonfinite find_nonfinite_in(SlotIndex s) const;
   /// The value of a slot in row-major order; borrows where it lies so.
   Datum read_slot(SlotIndex s) const;
+  Tensor gathered_rows(SlotIndex s) const;
   void copy_outputs();
   void* address_of(SlotIndex slot) const override;
   Datum datum_of(SlotIndex slot) const override;

@@ -39,7 +39,8 @@ std::string print_slots(const Plan& plan, const std::vector<SlotIndex>& slots) {
     } else {
       const Slot& slot = plan.slots[s];
       const std::string layout = slot.layout == Layout::row_major ? "" : fmt::format(" {}", to_string(slot.layout));
-      texts.push_back(fmt::format("s{}:{}{} {}", s, to_string(slot.type), layout, print_place(slot)));
+      const std::string rows = slot.row_stride == 0 ? "" : fmt::format(" every {} bytes", slot.row_stride);
+      texts.push_back(fmt::format("s{}:{}{} {}{}", s, to_string(slot.type), layout, print_place(slot), rows));
     }
   }
   return join(texts, ", ");
@@ -71,6 +72,22 @@ std::string print_shared(const Plan& plan, size_t k) {
 }
 
 }  // namespace
+
+std::vector<int> count_uses(const Plan& plan) {
+  std::vector<int> count(plan.slots.size(), 0);
+  const auto use = [&](SlotIndex s) {
+    if (s != kNoSlot) ++count[s];
+  };
+  for (const Step& step : plan.steps) {
+    std::for_each(step.inputs.begin(), step.inputs.end(), use);
+    std::for_each(step.after.begin(), step.after.end(), use);
+  }
+  for (const PlanOutput& output : plan.outputs) use(output.slot);
+  for (SlotIndex s = 0; s < plan.slots.size(); ++s) {
+    if (plan.slots[s].root != s) use(plan.slots[s].root);
+  }
+  return count;
+}
 
 std::string describe_largest(const Plan& plan, const Graph& graph) {
   std::vector<SlotIndex> order;

@@ -53,6 +53,8 @@ struct Slot {
   size_t bytes = 0;                   ///< 0 for heap slots.
   SlotIndex root = kNoSlot;           ///< The slot whose storage this one shares; itself when it has its own.
   size_t root_offset = 0;             ///< Where in that storage it begins.
+  size_t row_bytes = 0;               ///< Of rows that lie apart in that storage: bytes of one; 0: it has no gaps.
+  size_t row_stride = 0;              ///< From one such row to the next.
   SlotIndex source = kNoSlot;         ///< Of a view: the slot that was written; itself when it is no view.
   std::vector<SlotIndex> after = {};  ///< Of a view behind a barrier: slots whose steps come before its readers.
   uint32_t first_step = 0;            ///< Of the root: the step that writes it.
@@ -83,6 +85,8 @@ struct Step {
   size_t scratch_offset = 0;              ///< Where it is in the arena.
   std::vector<uint32_t> in_place_inputs;  ///< Inputs whose storage output 0 may take, best first.
   std::vector<size_t> part_offsets;       ///< Where each input lies in output 0, when the step joins them; else empty.
+  size_t joined_row_bytes = 0;            ///< Of output 0, when each of its rows has a piece of every input.
+  size_t spaced_row_bytes = 0;            ///< Of output 0, when the kernel can write its rows apart.
   std::vector<size_t> piece_offsets;  ///< Where each output lies in input 0, when the step takes it apart; else empty.
   int in_place = -1;                  ///< The one whose storage it has; set by place_memory.
   uint32_t stage = 0;                 ///< All steps of a stage come before those of the next.
@@ -166,6 +170,9 @@ void insert_transfers(Plan& plan, std::span<const uint32_t> inputs);
 /// Finds what steps of other streams each step reads from, and waits for unless other waits imply it, and fills in
 /// Plan::stages. After insert_reorders(). Does nothing to a plan without streams.
 void find_waits(Plan& plan);
+
+/// How often each slot is read: by steps, by the end of the run, and by views, each of which counts once.
+std::vector<int> count_uses(const Plan& plan);
 
 /// Lets tensors be written where a step with `part_offsets` will join them, and be read where a step with
 /// `piece_offsets` would take them from.

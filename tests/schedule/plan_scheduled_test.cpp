@@ -296,8 +296,10 @@ Graph make_random_vectors(Random& random, int64_t num_nodes) {
   return graph;
 }
 
-// Gives steps what kernels would: working memory, storage that their output may take, parts and pieces.
+// Gives steps what kernels would: working memory, storage that their output may take, parts and pieces. Some concats
+// join four rows, of which all vectors have as many.
 void invent_kernels(Random& random, Plan& plan, const Graph& graph) {
+  constexpr size_t kRows = 4;
   for (Step& step : plan.steps) {
     if (draw(random, 0, 3) == 0) step.scratch_bytes = static_cast<size_t>(draw(random, 1, 500));
     const std::string_view op = graph.node(step.node).op().name;
@@ -309,6 +311,12 @@ void invent_kernels(Random& random, Plan& plan, const Graph& graph) {
         offsets.push_back(offset);
         offset += plan.slots[s].bytes;
       }
+      if (op == "concat" && draw_bool(random)) {
+        step.joined_row_bytes = offset / kRows;
+        for (size_t& part : offsets) part /= kRows;
+      }
+    } else if (draw_bool(random)) {
+      step.spaced_row_bytes = plan.slots[step.outputs[0]].bytes / kRows;
     } else if (draw_bool(random)) {
       for (uint32_t k = 0; k < step.inputs.size(); ++k) step.in_place_inputs.push_back(k);
     }
@@ -332,6 +340,7 @@ TEST(VerifyMemory, PassesEveryPlanOfRandomSchedules) {
   size_t in_place = 0;
   size_t used_again = 0;
   size_t in_parts = 0;
+  size_t in_rows = 0;
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     Random random(seed);
     Graph graph = make_random_vectors(random, 5 + static_cast<int64_t>(seed % 60));
@@ -341,11 +350,34 @@ TEST(VerifyMemory, PassesEveryPlanOfRandomSchedules) {
     used_again += !plan.stages.empty() && plan.arena_bytes < plan.sum_of_tensors_bytes;
     for (const Step& step : plan.steps) in_place += step.in_place >= 0 && step.threads > 0;
     for (const Slot& slot : plan.slots) in_parts += slot.root != slot.source && slot.place == Place::arena;
+    for (const Slot& slot : plan.slots) in_rows += slot.row_stride > 0;
   }
   EXPECT_GT(with_streams, 300U);
   EXPECT_GT(in_place, 100U);
   EXPECT_GT(used_again, 50U);
   EXPECT_GT(in_parts, 300U);
+  EXPECT_GT(in_rows, 100U);
+}
+
+// A row further on is where another part has its piece.
+TEST(VerifyMemory, SeesRowsThatOverlap) {
+  size_t moved = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    Random random(seed);
+    Graph graph = make_random_vectors(random, 30);
+    const Plan plan = random_plan(random, graph);
+    for (size_t s = 0; s < plan.slots.size(); ++s) {
+      if (plan.slots[s].row_stride == 0 || plan.slots[s].place != Place::arena) continue;
+      Plan shifted = plan;
+      Slot& part = shifted.slots[s];
+      const bool is_first = part.root_offset == plan.slots[part.root].root_offset;
+      part.offset += is_first ? part.row_bytes : 0;
+      part.offset -= is_first ? 0 : sizeof(float);
+      EXPECT_NE(failure_of(shifted), "") << "seed " << seed << "\n" << print_plan(plan, graph);
+      ++moved;
+    }
+  }
+  EXPECT_GT(moved, 10U);
 }
 
 // What the order of steps says against what the runtime would see: any wait taken away that another does not imply lets

@@ -1,5 +1,7 @@
 // Tensors that are written where they will be concatenated, so that the concatenation has nothing left to copy; and
-// pieces of a split that are read where they lie.
+// pieces of a split that are read where they lie. Parts that have a piece in every row of the whole, as channels of
+// channels-last tensors do, are written there where their kernel can leave gaps between its rows and nothing but the
+// concatenation reads them.
 //
 // Steps are looked at from the last to the first: of two concatenations that begin with the same parts, as the layers
 // of a dense block have them, the longer one gets the parts, and the shorter one turns out to be a piece of it.
@@ -12,9 +14,11 @@ namespace {
 
 class PartPlacer {
  public:
-  explicit PartPlacer(Plan& plan) : plan_(plan), is_written_(plan.slots.size(), false) {
+  explicit PartPlacer(Plan& plan)
+      : plan_(plan), is_written_(plan.slots.size(), false), spaced_(plan.slots.size(), 0), num_uses_(count_uses(plan)) {
     for (const Step& step : plan.steps) {
       for (const SlotIndex s : step.outputs) is_written_[s] = is_written_[s] || step.kind == StepKind::fixed;
+      if (step.outputs.size() == 1) spaced_[step.outputs[0]] = step.spaced_row_bytes;
     }
   }
 
@@ -23,7 +27,9 @@ class PartPlacer {
       place_pieces(*step);
       if (step->part_offsets.empty() || is_piece(*step)) continue;
       for (size_t k = 0; k < step->inputs.size(); ++k) {
-        if (can_place(*step, k)) move(step->inputs[k], step->outputs[0], step->part_offsets[k]);
+        if (!can_place(*step, k)) continue;
+        if (step->joined_row_bytes > 0) space_rows(*step, k);
+        move(step->inputs[k], step->outputs[0], step->part_offsets[k]);
       }
     }
   }
@@ -45,6 +51,7 @@ class PartPlacer {
   bool is_piece(const Step& step) {
     const SlotIndex whole = step.outputs[0];
     const Slot& first = plan_.slots[step.inputs[0]];
+    if (step.joined_row_bytes > 0) return false;
     if (plan_.slots[whole].root != whole || plan_.slots[whole].place != Place::arena) return false;
     if (first.root == whole || first.place != Place::arena) return false;
     for (size_t k = 0; k < step.inputs.size(); ++k) {
@@ -69,7 +76,22 @@ class PartPlacer {
     const Slot& part = plan_.slots[s];
     const Slot& whole = plan_.slots[step.outputs[0]];
     if (part.root != s || part.place != Place::arena || !is_written_[s] || part.layout != whole.layout) return false;
-    return std::count(step.inputs.begin(), step.inputs.end(), s) == 1;
+    if (std::count(step.inputs.begin(), step.inputs.end(), s) != 1) return false;
+    if (step.joined_row_bytes == 0) return true;
+    return num_uses_[s] == 1 && spaced_[s] > 0 && spaced_[s] == row_bytes_of_part(step, k);
+  }
+
+  // Bytes of part `k` in each row of the whole.
+  size_t row_bytes_of_part(const Step& step, size_t k) const {
+    const size_t rows = plan_.slots[step.outputs[0]].bytes / step.joined_row_bytes;
+    return rows > 0 ? plan_.slots[step.inputs[k]].bytes / rows : 0;
+  }
+
+  void space_rows(const Step& step, size_t k) {
+    const Slot& whole = plan_.slots[step.outputs[0]];
+    Slot& part = plan_.slots[step.inputs[k]];
+    part.row_bytes = row_bytes_of_part(step, k);
+    part.row_stride = whole.row_stride > 0 ? whole.row_stride : step.joined_row_bytes;
   }
 
   // Puts `s`, and what lies in it, into `target` at `offset`.
@@ -87,6 +109,8 @@ class PartPlacer {
 
   Plan& plan_;
   std::vector<bool> is_written_;  // by slot: by a fixed step
+  std::vector<size_t> spaced_;    // by slot: bytes of a row, where its kernel can write rows apart
+  std::vector<int> num_uses_;     // by slot
 };
 
 }  // namespace

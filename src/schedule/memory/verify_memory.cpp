@@ -19,9 +19,24 @@ struct Region {
   uint32_t space = 0;
   size_t begin = 0;
   size_t end = 0;
+  size_t row_bytes = 0;  // of rows that lie apart; else 0
+  size_t row_stride = 0;
+
+  // Rows of `row_bytes`, `row_stride` apart, with `bytes` in all; without gaps where that is 0.
+  static Region of(uint32_t space, size_t begin, size_t bytes, size_t row_bytes, size_t row_stride) {
+    if (row_stride == 0 || bytes == 0) return {space, begin, begin + bytes};
+    return {space, begin, begin + (bytes / row_bytes - 1) * row_stride + row_bytes, row_bytes, row_stride};
+  }
 
   bool is_empty() const { return begin == end; }
-  bool overlaps(const Region& other) const { return space == other.space && begin < other.end && other.begin < end; }
+  bool overlaps(const Region& other) const {
+    if (space != other.space || begin >= other.end || other.begin >= end) return false;
+    if (row_stride == 0 || row_stride != other.row_stride) return true;
+    // Rows of both, seen from the first one's beginning.
+    const size_t apart = begin <= other.begin ? (other.begin - begin) % row_stride
+                                              : (row_stride - (begin - other.begin) % row_stride) % row_stride;
+    return apart < row_bytes || apart + other.row_bytes > row_stride;
+  }
   bool operator==(const Region&) const = default;
 };
 
@@ -124,13 +139,25 @@ class MemoryVerifier {
   Region region_of(SlotIndex s) const {
     if (s == kNoSlot) return {};
     const Slot& slot = plan_.slots[s];
-    if (slot.place == Place::arena) return {0, slot.offset, slot.offset + slot.bytes};
-    if (slot.place == Place::output) return {slot.index + 1, slot.root_offset, slot.root_offset + slot.bytes};
+    const auto region_in = [&](uint32_t space, size_t begin) {
+      return Region::of(space, begin, slot.bytes, slot.row_bytes, slot.row_stride);
+    };
+    if (slot.place == Place::arena) return region_in(0, slot.offset);
+    if (slot.place == Place::output) return region_in(slot.index + 1, slot.root_offset);
     if (slot.place != Place::input) return {};
     for (const SharedMemory& pair : plan_.shared) {
-      if (pair.input == slot.index) return {pair.output + 1, slot.root_offset, slot.root_offset + slot.bytes};
+      if (pair.input == slot.index) return region_in(pair.output + 1, slot.root_offset);
     }
     return {};
+  }
+
+  // Where input `k` of a step that joins its inputs belongs.
+  Region region_of_part(const Step& step, size_t k) const {
+    const Region whole = region_of(step.outputs[0]);
+    const size_t bytes = plan_.slots[step.inputs[k]].bytes, row = step.joined_row_bytes;
+    const size_t rows = row > 0 ? plan_.slots[step.outputs[0]].bytes / row : 0;
+    return Region::of(whole.space, whole.begin + step.part_offsets[k], bytes, rows > 0 ? bytes / rows : 0,
+                      rows > 0 ? row : 0);
   }
 
   // Steps that join their inputs leave alone those that lie where they belong; those that take one apart likewise.
@@ -138,11 +165,10 @@ class MemoryVerifier {
     const Step& step = plan_.steps[number];
     const Region first_in = step.inputs.empty() ? Region() : region_of(step.inputs[0]);
     if (!step.part_offsets.empty()) {
-      const Region out = region_of(step.outputs[0]);
-      for (size_t k = 0; k < step.inputs.size(); ++k) {
-        const size_t begin = out.begin + step.part_offsets[k];
-        const Region part{out.space, begin, begin + plan_.slots[step.inputs[k]].bytes};
-        if (!out.is_empty() && region_of(step.inputs[k]) != part) add_write(number, part);
+      const bool is_placed = !region_of(step.outputs[0]).is_empty();
+      for (size_t k = 0; is_placed && k < step.inputs.size(); ++k) {
+        const Region part = region_of_part(step, k);
+        if (region_of(step.inputs[k]) != part) add_write(number, part);
       }
     } else {
       for (size_t k = 0; k < step.outputs.size(); ++k) {

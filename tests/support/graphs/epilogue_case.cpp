@@ -15,6 +15,7 @@
 #include "ops/defs.h"
 #include "ops/sample.h"
 #include "optimize/body_builder.h"
+#include "support/spaced_rows.h"
 
 namespace autograph {
 namespace {
@@ -407,11 +408,13 @@ Tensor FusedCase::run(const KernelCatalog& catalog, const KernelCandidate& candi
   Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(prepared.kernel->scratch_bytes()) + 1});
   spoil(scratch);
   const auto state = prepared.kernel->new_state();
-  prepared.kernel->run({views, {&output, 1}, scratch.mutable_raw(), state.get()});
+  const KernelArgs args{views, {&output, 1}, scratch.mutable_raw(), state.get()};
+  prepared.kernel->run(args);
   for (int64_t i = 0; i < result.num_elements(); ++i) {
     result.mutable_data<float>()[i] = out.data<float>()[place_of(i, layout, dims)];
   }
   complaint = padding_complaint(out, layout, dims);
+  if (complaint.empty() && !in_place) complaint = spaced_rows_complaint(*prepared.kernel, args, out.size_bytes());
   return result;
 }
 

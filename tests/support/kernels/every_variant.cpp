@@ -12,6 +12,7 @@
 #include "ops/sample.h"
 #include "runtime/memory/packed_constants.h"
 #include "runtime/packing_kernel.h"
+#include "support/spaced_rows.h"
 
 namespace autograph {
 namespace {
@@ -68,7 +69,12 @@ std::vector<Datum> run_in_layouts(const Kernel& kernel, const KernelCase& test, 
   }
   Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(kernel.scratch_bytes()) + 1});
   const auto state = kernel.new_state();
-  kernel.run({inputs, outputs, scratch.mutable_raw(), state.get()});
+  const KernelArgs args{inputs, outputs, scratch.mutable_raw(), state.get()};
+  kernel.run(args);
+  if (kernel.spaced_row_bytes() > 0) {
+    const auto elements = static_cast<size_t>(padded_elements(variant.output(0), call.output_dims(0)));
+    EXPECT_EQ(spaced_rows_complaint(kernel, args, elements * sizeof(float)), "");
+  }
   std::vector<Datum> results;
   for (size_t k = 0; k < outputs.size(); ++k) {
     EXPECT_TRUE(is_guard_untouched(memory[k])) << "wrote behind output " << k;

@@ -1,5 +1,6 @@
-// concat and split: each operand is a block of bytes in every row of the whole. With a single row the memory plan may
-// have put the parts where they belong, and there is nothing to copy. Threads take equal shares of the bytes.
+// concat and split: each operand is a block of bytes in every row of the whole. The memory plan may have put parts
+// where they belong, and there is nothing to copy: with a single row any, with several rows those of a concat whose
+// kernels write rows apart. Threads take equal shares of the bytes.
 #include <algorithm>
 #include <cstring>
 
@@ -52,10 +53,12 @@ class Blocks {
     has_small_pieces_ = rows_ >= threads_ * kRowsOfThread && largest > 0 && largest <= kMostBytes;
   }
 
-  // Where each part begins in the whole, in bytes; empty when it is in several pieces.
-  std::vector<size_t> offsets() const {
-    return rows_ == 1 ? std::vector<size_t>(starts_.begin(), starts_.end() - 1) : std::vector<size_t>();
-  }
+  // Where each part begins in every row of the whole, in bytes.
+  std::vector<size_t> offsets() const { return {starts_.begin(), starts_.end() - 1}; }
+  size_t offset(size_t part) const { return static_cast<size_t>(starts_[part]); }
+
+  int64_t rows() const { return rows_; }
+  size_t row_bytes() const { return static_cast<size_t>(starts_.back()); }
 
   // Are all pieces so small that for_small_pieces() is to be called instead of for_each()?
   bool has_small_pieces() const { return has_small_pieces_; }
@@ -113,17 +116,23 @@ class ConcatKernel : public Kernel {
  public:
   explicit ConcatKernel(const KernelCall& call) : blocks_(call, call.inputs) {}
   std::vector<size_t> part_offsets() const override { return blocks_.offsets(); }
+  size_t joined_row_bytes() const override { return blocks_.rows() == 1 ? 0 : blocks_.row_bytes(); }
   void run(const KernelArgs& args) const override {
     char* whole = static_cast<char*>(args.outputs[0].raw());
+    // Of a part that is there already the first piece is where it belongs.
+    const auto is_there = [&](size_t part) { return args.inputs[part].raw() == whole + blocks_.offset(part); };
+    bool is_whole = true;
+    for (size_t part = 0; part < args.inputs.size(); ++part) is_whole = is_whole && is_there(part);
+    if (is_whole) return;
     if (blocks_.has_small_pieces()) {
       return blocks_.for_small_pieces(
           [&](size_t part, int64_t from, int64_t to, int64_t bytes, int64_t pieces, int64_t row) {
             const char* data = static_cast<const char*>(args.inputs[part].raw());
-            copy_pieces({whole + to, row, data + from, bytes, bytes, pieces});
+            if (!is_there(part)) copy_pieces({whole + to, row, data + from, bytes, bytes, pieces});
           });
     }
     blocks_.for_each([&](size_t part, int64_t from, int64_t to, size_t bytes) {
-      copy_unless_there(whole + to, static_cast<const char*>(args.inputs[part].raw()) + from, bytes);
+      if (!is_there(part)) std::memcpy(whole + to, static_cast<const char*>(args.inputs[part].raw()) + from, bytes);
     });
   }
 
@@ -134,7 +143,9 @@ class ConcatKernel : public Kernel {
 class SplitKernel : public Kernel {
  public:
   explicit SplitKernel(const KernelCall& call) : blocks_(call, call.outputs) {}
-  std::vector<size_t> piece_offsets() const override { return blocks_.offsets(); }
+  std::vector<size_t> piece_offsets() const override {
+    return blocks_.rows() == 1 ? blocks_.offsets() : std::vector<size_t>();
+  }
   void run(const KernelArgs& args) const override {
     const char* whole = static_cast<const char*>(args.inputs[0].raw());
     if (blocks_.has_small_pieces()) {
@@ -177,8 +188,17 @@ std::vector<KernelVariant> variants(const KernelCall& call, const Type& whole, s
   return result;
 }
 
+// Where parts are pieces of every row, only kernels of f32 that have channels together can leave gaps between rows.
 std::vector<KernelVariant> concat_variants(const KernelCall& call) {
-  return variants(call, call.outputs[0], call.inputs);
+  const int64_t axis = axis_of(call, call.output_dims(0));
+  std::vector<KernelVariant> result = variants(call, call.outputs[0], call.inputs);
+  for (KernelVariant& variant : result) {
+    KernelCall chosen = call;
+    chosen.variant = &variant;
+    variant.joins_parts = Blocks(chosen, call.inputs).rows() == 1;
+    variant.joins_rows = !variant.joins_parts && axis == 1 && variant.output(0) == Layout::channels_last;
+  }
+  return result;
 }
 
 std::vector<KernelVariant> split_variants(const KernelCall& call) {

@@ -89,6 +89,7 @@ class PointwiseKernel : public WeightsKernel {
   size_t scratch_bytes() const override {
     return shape_.skips_pixels() ? static_cast<size_t>(shape_.pixels() * shape_.in_channels) * sizeof(float) : 0;
   }
+  size_t spaced_row_bytes() const override { return static_cast<size_t>(shape_.out_channels) * sizeof(float); }
   bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
 
   void run(const KernelArgs& args) const override {
@@ -103,6 +104,7 @@ class PointwiseKernel : public WeightsKernel {
          .x_stride = shape_.in_channels,
          .residual = steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>(),
          .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
+         .y_stride = static_cast<int64_t>(args.row_stride / sizeof(float)),
          .pixels = shape_.pixels(),
          .steps = steps_.list},
         threads_);
@@ -184,8 +186,11 @@ double cost_us(const KernelCall& call, const AnchoredCall& conv) {
 std::vector<KernelVariant> variants(const KernelCall& call) {
   const auto conv = read_conv(call);
   constexpr Layout kLayouts[] = {Layout::channels_last};
-  return conv_variants(call, *conv, read_conv_steps(*conv, read_channel_scale(*conv).num_ops), kLayouts,
-                       cost_us(call, *conv));
+  const ConvSteps steps = read_conv_steps(*conv, read_channel_scale(*conv).num_ops);
+  std::vector<KernelVariant> list = conv_variants(call, *conv, steps, kLayouts, cost_us(call, *conv));
+  // With a residual the copy that this saves is outweighed by kernels that add to it in place.
+  for (KernelVariant& variant : list) variant.spaces_rows = steps.residual < 0;
+  return list;
 }
 
 KernelDef kernel_for(std::string_view op) {

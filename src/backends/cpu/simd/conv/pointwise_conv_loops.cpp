@@ -67,7 +67,7 @@ struct Product {
   const float* bias;
   const float* residual;
   float* y;
-  int64_t y_stride;
+  int64_t y_stride, residual_stride;
   int64_t depth;
   bool is_first;  // of the blocks of input channels
   bool is_last;
@@ -101,18 +101,20 @@ HWY_INLINE void store_columns(V value, float* to, int64_t columns, int v) {
 // as well, on the stack, where by bad luck it lies as far into a page as what the products read, which then wait for
 // it. Any number of rows: a copy for each was most of what the compiler had to do here.
 template <bool kWhole>
-HWY_NOINLINE void finish_rows(const Product& product, int64_t at, int rows, int vectors) {
+HWY_NOINLINE void finish_rows(const Product& product, int64_t first, int rows, int vectors) {
   const D d;
+  float* const y = product.y + first * product.y_stride;
+  const float* const residuals = product.residual ? product.residual + first * product.residual_stride : nullptr;
   for (const ConvStep& step : product.steps) {
     apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
       for (int r = 0; r < rows; ++r) {
-        const int64_t row = at + r * product.y_stride;
+        float* const row = y + r * product.y_stride;
         for (int v = 0; v < vectors; ++v) {
           const auto residual = [&]() HWY_ATTR {
-            return load_columns<kWhole>(product.residual + row, product.columns, v);
+            return load_columns<kWhole>(residuals + r * product.residual_stride, product.columns, v);
           };
-          const V sum = load_columns<kWhole>(product.y + row, product.columns, v);
-          store_columns<kWhole>(f(sum, residual), product.y + row, product.columns, v);
+          const V sum = load_columns<kWhole>(row, product.columns, v);
+          store_columns<kWhole>(f(sum, residual), row, product.columns, v);
         }
       }
     });
@@ -129,9 +131,9 @@ HWY_NOINLINE void multiply_rows(const Product& product, int64_t row) {
   const D d;
   const int64_t lanes = lanes_of_target();
   // Stores might change what lies in memory.
-  const int64_t at = row * product.y_stride, x_stride = product.x_stride, y_stride = product.y_stride;
+  const int64_t x_stride = product.x_stride, y_stride = product.y_stride;
   const int64_t columns = product.columns;
-  float* const y = product.y + at;
+  float* const y = product.y + row * y_stride;
   V sums[kCount][kUsed];
 #pragma GCC unroll 12
   for (int r = 0; r < kCount; ++r) {
@@ -172,7 +174,7 @@ HWY_NOINLINE void multiply_rows(const Product& product, int64_t row) {
       store_columns<kWhole>(sums[r][v], y + r * y_stride, columns, v);
     }
   }
-  if (product.is_last && !product.steps.empty()) finish_rows<kWhole>(product, at, kCount, kUsed);
+  if (product.is_last && !product.steps.empty()) finish_rows<kWhole>(product, row, kCount, kUsed);
 }
 
 template <int kUsed, bool kWhole, bool kFetches>
@@ -241,7 +243,6 @@ void multiply_panel(const PointwiseTask& task, const Block& block, int64_t p, co
   const int64_t columns = std::min(width, task.out_channels - p * width);
   const int64_t vectors = vectors_of(columns);
   const float* const panel = panel_at(task, p, block.k);
-  const int64_t at = block.row * task.out_channels + p * width;
   const int64_t tiles = (block.rows + kRows - 1) / kRows;
   const int64_t step_bytes = width * static_cast<int64_t>(sizeof(float));
   // A panel that meets one tile of rows is itself what must be fetched.
@@ -250,9 +251,10 @@ void multiply_panel(const PointwiseTask& task, const Block& block, int64_t p, co
                         .x_stride = task.x_stride,
                         .panel = panel,
                         .bias = task.bias + p * width,
-                        .residual = task.residual ? task.residual + at : nullptr,
-                        .y = task.y + at,
-                        .y_stride = task.out_channels,
+                        .residual = task.residual ? task.residual + block.row * task.out_channels + p * width : nullptr,
+                        .y = task.y + block.row * task.y_stride + p * width,
+                        .y_stride = task.y_stride,
+                        .residual_stride = task.out_channels,
                         .depth = block.depth,
                         .is_first = block.k == 0,
                         .is_last = block.k + block.depth == task.in_channels,
@@ -417,7 +419,9 @@ bool shares_channels(const PointwiseTask& task, int threads) {
 
 }  // namespace
 
-void share_pointwise(const PointwiseTask& all, int threads) {
+void share_pointwise(const PointwiseTask& given, int threads) {
+  PointwiseTask all = given;
+  if (all.y_stride == 0) all.y_stride = all.out_channels;
   if (shares_channels(all, threads)) {
     const int64_t vectors = (all.out_channels + pointwise_vector_width() - 1) / pointwise_vector_width();
     for_shares(threads, vectors,
@@ -429,7 +433,7 @@ void share_pointwise(const PointwiseTask& all, int threads) {
     PointwiseTask task = all;
     task.end_panel = panels;
     task.x += begin * all.x_stride;
-    task.y += begin * all.out_channels;
+    task.y += begin * all.y_stride;
     if (task.residual) task.residual += begin * all.out_channels;
     task.pixels = task.end_pixel = end - begin;
     run_pointwise(task);

@@ -17,8 +17,9 @@ struct PointwiseTask {
   const float* bias = nullptr;      ///< pointwise_columns(out_channels) numbers.
   const float* x = nullptr;         ///< The first pixel.
   int64_t x_stride = 0;             ///< Elements from one pixel's first channel to the next one's.
-  const float* residual = nullptr;  ///< Laid out as y.
-  float* y = nullptr;               ///< The first pixel, [pixels, out_channels].
+  const float* residual = nullptr;  ///< [pixels, out_channels].
+  float* y = nullptr;               ///< The first pixel.
+  int64_t y_stride = 0;             ///< Elements from one pixel's first output to the next one's; 0: out_channels.
   int64_t pixels = 0;
   int64_t first_panel = 0;
   int64_t end_panel = 0;

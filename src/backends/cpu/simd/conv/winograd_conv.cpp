@@ -129,13 +129,15 @@ class WinogradKernel : public WeightsKernel {
         bias_(packed(call, {KnownWeight::of(conv.operand(kB))}, scale_.of_bias(shape_.padded_out_channels()))) {}
 
   void run(const KernelArgs& args) const override {
-    WinogradTask task{.shape = shape_,
-                      .x = args.inputs[x_slot_].data<float>(),
-                      .weights = weights_.data(),
-                      .bias = bias_.data(),
-                      .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
-                      .steps = steps_.list,
-                      .transformed = static_cast<float*>(args.scratch)};
+    WinogradTask task{
+        .shape = shape_,
+        .x = args.inputs[x_slot_].data<float>(),
+        .weights = weights_.data(),
+        .bias = bias_.data(),
+        .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
+        .y_pixel = args.row_stride > 0 ? static_cast<int64_t>(args.row_stride / sizeof(float)) : shape_.out_block,
+        .steps = steps_.list,
+        .transformed = static_cast<float*>(args.scratch)};
     if (steps_.residual >= 0) task.residual = args.inputs[static_cast<size_t>(steps_.residual)].data<float>();
     // Shares of units may end within one: with half of its tiles.
     const int64_t work = plan_.by_tiles ? shape_.tiles() : 2 * shape_.units();
@@ -152,6 +154,10 @@ class WinogradKernel : public WeightsKernel {
 
   size_t scratch_bytes() const override {
     return static_cast<size_t>(threads_ * (transformed_size() + products_size())) * sizeof(float);
+  }
+  size_t spaced_row_bytes() const override {
+    const bool is_row = shape_.out_block == shape_.out_channels && steps_.residual < 0;
+    return is_row ? static_cast<size_t>(shape_.out_block) * sizeof(float) : 0;
   }
   bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
 
@@ -239,12 +245,16 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   const auto layouts = std::span(kLayouts).first(has_blocks ? 2 : 1);
   const ConvSteps steps = read_conv_steps(*conv, read_channel_scale(*conv).num_ops);
   std::vector<KernelVariant> all = conv_variants(call, *conv, steps, layouts, cost_us(*conv, shape, call.threads));
-  if (!may_have_small_tiles(shape)) return all;
-  const WinogradShape small = shape_of(*conv, kLayouts[0], kSmallTiles);
-  for (KernelVariant& variant : conv_variants(call, *conv, steps, layouts, cost_us(*conv, small, call.threads))) {
-    variant.name = "small_tiles";
-    variant.tag = kSmallTiles;
-    all.push_back(std::move(variant));
+  if (may_have_small_tiles(shape)) {
+    const WinogradShape small = shape_of(*conv, kLayouts[0], kSmallTiles);
+    for (KernelVariant& variant : conv_variants(call, *conv, steps, layouts, cost_us(*conv, small, call.threads))) {
+      variant.name = "small_tiles";
+      variant.tag = kSmallTiles;
+      all.push_back(std::move(variant));
+    }
+  }
+  for (KernelVariant& variant : all) {
+    variant.spaces_rows = variant.output(0) == Layout::channels_last && steps.residual < 0;
   }
   return all;
 }

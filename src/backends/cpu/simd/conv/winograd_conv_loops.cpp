@@ -192,7 +192,7 @@ template <int kIn, int kOut>
 void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
   const WinogradShape& shape = task.shape;
   multiply_at_points(task, begin, end - begin, unit, products);
-  const int64_t pixels = shape.out[0] * shape.out[1];
+  const int64_t pixels = shape.out[0] * shape.out[1], pixel = task.y_pixel;
   const int64_t plane = winograd_plane(end - begin, kWinogradUnit);
   const int64_t first = unit * kWinogradUnit;
   const int64_t channels = shape.unit_channels(unit);
@@ -200,12 +200,12 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
     const WinogradPlace place = place_of(shape, task.first_tile + t);
     OutputTile tile{.y = nullptr,
                     .residual = nullptr,
-                    .row = shape.dilation[0] * shape.out[1] * shape.out_block,
-                    .pixel = shape.dilation[1] * shape.out_block,
+                    .row = shape.dilation[0] * shape.out[1] * pixel,
+                    .pixel = shape.dilation[1] * pixel,
                     .rows = outputs_inside<kOut>(shape, 0, place.row),
                     .columns = outputs_inside<kOut>(shape, 1, place.column)};
-    const int64_t at =
-        place.instance * shape.out_channels * pixels + (place.row * shape.out[1] + place.column) * shape.out_block;
+    const int64_t blocks = place.instance * (shape.out_channels / shape.out_block);
+    const int64_t at = (blocks * pixels + place.row * shape.out[1] + place.column) * pixel;
     for (int64_t c = 0; c < channels; c += winograd_lanes()) {
       const int64_t offset = at + channel_offset(first + c, shape.out_block, pixels);
       tile.y = task.y + offset;

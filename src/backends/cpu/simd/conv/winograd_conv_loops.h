@@ -101,6 +101,7 @@ struct WinogradTask {
   const float* bias = nullptr;      ///< padded_out_channels()
   const float* residual = nullptr;  ///< Laid out as y.
   float* y = nullptr;
+  int64_t y_pixel = 0;  ///< Elements from one pixel's block of outputs to the next one's: out_block or more.
   std::span<const ConvStep> steps;
   float* transformed = nullptr;  ///< points() planes of `tiles` rows of input channels.
   int64_t first_tile = 0;

@@ -183,16 +183,17 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
   const int64_t plane = winograd_plane(end - begin, kWinogradUnit);
   const int64_t first = unit * kWinogradUnit;
   const int64_t channels = shape.unit_channels(unit);
-  const int64_t row = shape.out[1] * shape.out_block;
+  const int64_t pixel = task.y_pixel, row = shape.out[1] * pixel;
   for (int64_t t = begin; t < end; ++t) {
     const WinogradPlace place = place_of(shape, task.first_tile + t);
     OutputTile tile{.y = nullptr,
                     .residual = nullptr,
                     .row = 0,
-                    .pixel = shape.dilation[axis] * (axis == 1 ? shape.out_block : row),
+                    .pixel = shape.dilation[axis] * (axis == 1 ? pixel : row),
                     .rows = 1,
                     .columns = outputs_inside<kLineOut>(shape, axis, axis == 1 ? place.column : place.row)};
-    const int64_t at = place.instance * shape.out_channels * pixels + place.row * row + place.column * shape.out_block;
+    const int64_t blocks = place.instance * (shape.out_channels / shape.out_block);
+    const int64_t at = blocks * pixels * pixel + place.row * row + place.column * pixel;
     for (int64_t c = 0; c < channels; c += winograd_lanes()) {
       const int64_t offset = at + channel_offset(first + c, shape.out_block, pixels);
       tile.y = task.y + offset;

@@ -98,6 +98,8 @@ class WeightProduct : public WeightsKernel {
 
   bool reads_input(size_t slot) const override { return slot == a_slot_ || static_cast<int>(slot) == steps_.residual; }
 
+  size_t spaced_row_bytes() const override { return static_cast<size_t>(extents_.columns) * sizeof(float); }
+
   void run(const KernelArgs& args) const override {
     const float* residual =
         steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>();
@@ -109,6 +111,7 @@ class WeightProduct : public WeightsKernel {
                      .x_stride = extents_.depth,
                      .residual = residual,
                      .y = args.outputs[0].mutable_data<float>(),
+                     .y_stride = static_cast<int64_t>(args.row_stride / sizeof(float)),
                      .pixels = extents_.rows,
                      .steps = steps_.list},
                     threads_);

@@ -36,6 +36,7 @@ struct PixelRow {
   int64_t pixel;                      // elements from one pixel to the next, and from one tap to the next
   int64_t tap;
   float* y;
+  int64_t y_pixel;
   int64_t channels;
   std::span<const float> counted;  // taps of a window that count in a mean, by window, in each counted row
   float counted_rows;
@@ -121,9 +122,9 @@ HWY_INLINE void pool_windows_of(const PixelRow& row) {
   const PoolD d;
   const int64_t lanes = lanes_of_pool();
   float* y = row.y;
-  for (size_t w = 0; w < row.columns.size(); ++w, y += row.channels) {
+  for (size_t w = 0; w < row.columns.size(); ++w, y += row.y_pixel) {
     const float part = part_of(row, w);
-    const int64_t step = row.channels == lanes ? step_of_four(row, w) : 0;
+    const int64_t step = row.channels == lanes && row.y_pixel == lanes ? step_of_four(row, w) : 0;
     if (step > 0 && pool_four<Step>(row, w, part, row.x, step, y)) {
       w += 3;
       y += 3 * lanes;
@@ -182,6 +183,8 @@ class PixelPool : public Kernel {
 
   size_t scratch_bytes() const override { return static_cast<size_t>(threads_ * most_rows()) * sizeof(int64_t); }
 
+  size_t spaced_row_bytes() const override { return groups_ == 1 ? static_cast<size_t>(block_) * sizeof(float) : 0; }
+
   void run(const KernelArgs& args) const override {
     const int64_t rows = windows_[0].out * windows_[1].out;
     for_shares(threads_, batch_ * rows, [&](int64_t begin, int64_t end, int thread) {
@@ -203,12 +206,13 @@ class PixelPool : public Kernel {
                  .pixel = block_,
                  .tap = windows_[2].dilation * block_,
                  .y = nullptr,
+                 .y_pixel = args.row_stride > 0 ? static_cast<int64_t>(args.row_stride / sizeof(float)) : block_,
                  .channels = block_,
                  .counted = counted_[2],
                  .counted_rows = counted_[0][static_cast<size_t>(z)] * counted_[1][static_cast<size_t>(y)]};
     for (int64_t group = instance * groups_; group < (instance + 1) * groups_; ++group) {
       row.x = args.inputs[0].data<float>() + group * in_pixels() * block_;
-      row.y = args.outputs[0].mutable_data<float>() + (group * out_pixels() + number * windows_[2].out) * block_;
+      row.y = args.outputs[0].mutable_data<float>() + (group * out_pixels() + number * windows_[2].out) * row.y_pixel;
       HWY_DYNAMIC_DISPATCH(pool_row)(row, is_mean_);
     }
   }
@@ -265,6 +269,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
     // Blocks of less than a vector would be pooled lane by lane.
     if (layout != Layout::channels_last && channel_block(layout) < HWY_DYNAMIC_DISPATCH(pool_lanes)()) continue;
     result.push_back({.name = "", .inputs = {layout}, .outputs = {layout}, .cost_us = us});
+    result.back().spaces_rows = layout == Layout::channels_last;
   }
   return result;
 }
