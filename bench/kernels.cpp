@@ -190,14 +190,16 @@ std::vector<BenchCase> few_channel_cases() {
 
 std::vector<BenchCase> pool_cases() {
   std::vector<BenchCase> cases;
-  const auto add = [&](const OpDef& op, int64_t channels, int64_t size, int64_t stride, int64_t pad) {
-    cases.push_back({fmt::format("{} {} of {} stride {}", op.name, channels, size, stride),
+  const auto add = [&](const OpDef& op, int64_t channels, int64_t size, int64_t stride, int64_t pad, int64_t taps = 3) {
+    cases.push_back({fmt::format("{} {} of {} taps {} stride {}", op.name, channels, size, taps, stride),
                      op,
                      {{1, channels, size, size}},
-                     {{"kernel_shape", std::vector<int64_t>{3, 3}},
+                     {{"kernel_shape", std::vector<int64_t>{taps, taps}},
                       {"strides", std::vector<int64_t>{stride, stride}},
                       {"pads", std::vector<int64_t>(4, pad)}}});
   };
+  // Pyramids of pools in detectors.
+  for (const int64_t taps : {5, 9, 13}) add(max_pool_def(), 192, 13, 1, taps / 2, taps);
   add(max_pool_def(), 64, 112, 2, 1);
   add(max_pool_def(), 192, 56, 2, 1);
   add(max_pool_def(), 192, 28, 1, 1);

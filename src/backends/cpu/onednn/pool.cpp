@@ -167,24 +167,55 @@ Prepared prepare_global_max(const KernelCall& call) {
   return try_prepare([&] { return make_checked(call, whole_plane(call), dnnl::algorithm::pooling_max); });
 }
 
-// Every layout, at the speed of reading the input; row-major planes take oneDNN's plain loops, means in blocks others
-// than channels-last ones, and inputs of maxima are looked through first (bench_kernels pool).
+bool has_windows(const KernelCall& call) { return &call.op == &average_pool_def() || &call.op == &max_pool_def(); }
+
+double num_outputs(const KernelCall& call) {
+  return static_cast<double>(call.outputs[0].shape().num_elements().value_or(0));
+}
+
+double num_taps(const KernelCall& call) {
+  double taps = num_outputs(call);
+  for (const WindowAxis& axis : windows_of(call)) taps *= static_cast<double>(axis.kernel);
+  return taps;
+}
+
+constexpr double kTapUs = 15e-6;
+
+// With AVX2 alone oneDNN's vectors take as long for each output as for some hundred taps, and row-major planes have its
+// plain loops (bench_kernels pool).
+double avx2_us(const KernelCall& call, Layout layout) {
+  constexpr double kPlainTapUs = 2.6e-3, kPlainMaximumUs = 40e-3;
+  constexpr double kMaximumUs = 3.6e-3, kMeanUs = 1.6e-3, kBlockedMeanUs = 2.2e-3;
+  const double outputs = num_outputs(call), taps = num_taps(call);
+  const bool is_mean = &call.op == &average_pool_def();
+  if (layout == Layout::row_major) return taps * kPlainTapUs + (is_mean ? 0 : outputs * kPlainMaximumUs);
+  const double output_us = !is_mean ? kMaximumUs : channel_block(layout) > 1 ? kBlockedMeanUs : kMeanUs;
+  return taps * kTapUs + outputs * output_us;
+}
+
+// Every layout, at the speed of reading the input and a little for each tap; row-major planes take oneDNN's plain
+// loops, means in blocks others than channels-last ones, and inputs of maxima are looked through first (bench_kernels
+// pool).
 std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kStartUs = 2;
   constexpr double kBytesPerUs = 8e3;
   constexpr double kBlockedMeanPenalty = 2.8;
   constexpr double kLookThroughPenalty = 1.8;
   const bool is_mean = &call.op == &average_pool_def();
+  const bool is_of_avx2 = native_block() == Layout::blocked8 && has_windows(call) && !is_of_bytes(call);
   const bool is_looked_through = !is_of_bytes(call) && &call.op == &max_pool_def();
   const double row_major_penalty = is_mean ? 5 : is_looked_through ? 1.3 : 3;
   std::vector<KernelVariant> result;
-  const double us = static_cast<double>(size_of(call.inputs[0])) / kBytesPerUs / call.threads;
+  const double us = static_cast<double>(size_of(call.inputs[0])) / kBytesPerUs;
+  const double taps_us = has_windows(call) ? num_taps(call) * kTapUs : 0;
   for (const Layout layout : {Layout::row_major, native_block(), Layout::channels_last}) {
     if (is_of_bytes(call) && channel_block(layout) > 1) continue;
     double factor = layout == Layout::row_major ? row_major_penalty : 1;
     if (is_mean && channel_block(layout) > 1) factor *= kBlockedMeanPenalty;
     if (is_looked_through) factor *= kLookThroughPenalty;
-    result.push_back({.name = "", .inputs = {layout}, .outputs = {layout}, .cost_us = kStartUs + us * factor});
+    const double run_us = is_of_avx2 ? avx2_us(call, layout) : us * factor + taps_us;
+    result.push_back(
+        {.name = "", .inputs = {layout}, .outputs = {layout}, .cost_us = kStartUs + run_us / call.threads});
   }
   return result;
 }
