@@ -49,8 +49,8 @@ class Kernel {
   virtual size_t weight_bytes() const { return 0; }
   /// Inputs whose memory output 0 may have, best first.
   virtual std::vector<uint32_t> in_place_inputs() const { return {}; }
-  /// For kernels that join their inputs: the byte at which each begins in output 0. run() then leaves
-  /// alone what lies there already. Empty for all others.
+  /// For kernels that join their inputs: the byte at which each begins in output 0. run() then leaves alone what lies
+  /// there already. Empty for all others.
   virtual std::vector<size_t> part_offsets() const { return {}; }
   /// Where each part has a piece in every row of output 0: bytes of such a row, in which pieces begin at
   /// part_offsets(). 0: all parts are in one piece.
@@ -58,7 +58,7 @@ class Kernel {
   /// Bytes of a row of output 0 where run() can write its rows KernelArgs::row_stride bytes apart, into a row of what
   /// they will be joined to; 0: it cannot.
   virtual size_t spaced_row_bytes() const { return 0; }
-  /// The same for kernels that take input 0 apart: the byte at which each output begins in it.
+  /// As part_offsets() for kernels that take input 0 apart: the byte at which each output begins in it, in one piece.
   virtual std::vector<size_t> piece_offsets() const { return {}; }
   /// Does run() look at the elements of input `slot`? False for constants that the kernel has its own copy of, whose
   /// originals may be released.

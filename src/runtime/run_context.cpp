@@ -280,15 +280,15 @@ void RunContext::run_observed(size_t number, const RunOptions& options, const st
 // What a slot holds at worst; nothing where there is nothing to look at.
 Nonfinite RunContext::find_nonfinite_in(SlotIndex s) const {
   if (s == kNoSlot) return {};
-  const bool is_plain =
-      compiled_->plan.slots[s].layout == Layout::row_major && compiled_->plan.slots[s].row_stride == 0;
+  const Slot& slot = compiled_->plan.slots[s];
+  const bool is_plain = slot.layout == Layout::row_major && slot.row_stride == 0;
   const Datum datum = is_plain ? datum_of(s) : Datum();
   if (datum.is_tensor()) return find_worst(datum.tensor().view());
-  if (!address_of(s)) return {};
+  const void* data = address_of(s);
+  if (!data) return {};
   // Whatever the layout, padding included: what matters is that every element is finite.
-  const Slot& slot = compiled_->plan.slots[s];
   const Tensor rows = gathered_rows(s);
-  const void* data = rows.is_present() ? rows.raw() : address_of(s);
+  if (rows.is_present()) data = rows.raw();
   const auto count = static_cast<int64_t>(slot.bytes / element_size(slot.type.dtype()));
   const Dims dims = slot.layout == Layout::row_major ? compiled_->slot_dims[s] : Dims{count};
   return find_worst({slot.type.dtype(), dims, const_cast<void*>(data)});
@@ -300,12 +300,11 @@ Datum RunContext::read_slot(SlotIndex s) const {
   void* const data = address_of(s);
   if (!data) return {};
   const Dims& dims = compiled_->slot_dims[s];
-  const Tensor rows = gathered_rows(s);
-  if (slot.layout != Layout::row_major) {
-    return to_row_major(slot.type.dtype(), dims, slot.layout, rows.is_present() ? rows.raw() : data);
+  if (slot.layout == Layout::row_major && slot.row_stride == 0) {
+    return Tensor::wrap(slot.type.dtype(), dims, data, nullptr);
   }
-  if (rows.is_present()) return to_row_major(slot.type.dtype(), dims, slot.layout, rows.raw());
-  return Tensor::wrap(slot.type.dtype(), dims, data, nullptr);
+  const Tensor rows = gathered_rows(s);
+  return to_row_major(slot.type.dtype(), dims, slot.layout, rows.is_present() ? rows.raw() : data);
 }
 
 // The bytes of a slot whose rows lie apart, without the gaps; absent for all others.

@@ -12,21 +12,17 @@
 #include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
+#include "optimize/rules/pattern/compiled_rule.h"
 #include "optimize/rules/siblings.h"
 
 namespace autograph {
 namespace {
 
-bool is_function(const Node& node) {
-  const OpDef& op = node.op();
-  return op.traits.elementwise && op.traits.pure && node.inputs().size() == 1 && node.outputs().size() == 1;
-}
-
 // The node that computes of `part` what `function` computes; invalid when there is none.
 NodeId function_of(const Graph& graph, ValueId part, const Node& function) {
   for (const Use& use : graph.value(part).uses()) {
     const Node& node = graph.node(use.node);
-    if (is_function(node) && same_op(node, function)) return use.node;
+    if (is_in_class(OpClass::unary, node) && same_op(node, function)) return use.node;
   }
   return {};
 }
@@ -42,7 +38,7 @@ bool has_for_nothing(const Graph& graph, ValueId part, const Node& function) {
 
 bool apply_before(Graph& graph, NodeId id) {
   const Node& function = graph.node(id);
-  if (!is_function(function)) return false;
+  if (!is_in_class(OpClass::unary, function)) return false;
   const Node* concat = made_once_by(graph, function.input(0), concat_def());
   if (!concat || concat->inputs().size() < 2) return false;
   const std::vector<ValueId> parts = concat->inputs();
