@@ -18,6 +18,7 @@ constexpr size_t kX = 0, kW = 1, kXZero = 2, kWZero = 3;
 // Output pixels that are packed at a time, and bytes of them: a part of the second cache.
 constexpr int64_t kPixels = 256;
 constexpr int64_t kPanelBytes = int64_t{128} * 1024;
+constexpr PackedWhen kPacked = PackedWhen::each_run;  // the windows
 
 bool is_signed(const KernelCall& call, size_t slot) { return call.inputs[slot].dtype() == DType::i8; }
 
@@ -84,11 +85,12 @@ class IntegerConv : public Kernel {
         const int64_t part = unit / chunks, first = unit % chunks * chunk_;
         const int64_t count = std::min(chunk_, windows_.pixels() - first), channel = part % groups_ * outputs_;
         pack(x + part * channels_ * windows_.inputs(), static_cast<uint8_t>(zero), first, count, panels);
-        multiply_integers({.rows = weights.rows + channel * integer_row_bytes(depth()),
+        multiply_integers({.rows = weights.rows + channel * integer_row_bytes(depth(), kPacked),
                            .terms = weights.terms + channel,
                            .count = outputs_,
                            .depth = depth(),
                            .panels = panels,
+                           .packed = kPacked,
                            .columns = count,
                            .zeros = zeros,
                            .y = y + part * outputs_ * windows_.pixels() + first,
@@ -103,14 +105,14 @@ class IntegerConv : public Kernel {
 
   int64_t depth() const { return channels_ * windows_.taps(); }
   int64_t rows() const { return groups_ * outputs_; }
-  int64_t panel_bytes() const { return chunk_ / integer_panel_width() * integer_panel_bytes(depth()); }
+  int64_t panel_bytes() const { return chunk_ / integer_panel_width() * integer_panel_bytes(depth(), kPacked); }
   // Zero points, panels and rows that are to be packed.
   size_t bytes_of_thread() const {
     return aligned_size(static_cast<size_t>(panel_bytes()) +
-                        static_cast<size_t>(chunk_) * (sizeof(int32_t) + static_cast<size_t>(integer_group())));
+                        static_cast<size_t>(chunk_) * (sizeof(int32_t) + static_cast<size_t>(integer_group(kPacked))));
   }
   size_t memory_of_threads() const { return static_cast<size_t>(threads_) * bytes_of_thread(); }
-  size_t row_bytes() const { return aligned_size(static_cast<size_t>(rows() * integer_row_bytes(depth()))); }
+  size_t row_bytes() const { return aligned_size(static_cast<size_t>(rows() * integer_row_bytes(depth(), kPacked))); }
   size_t weight_row_bytes() const { return row_bytes() + static_cast<size_t>(rows()) * sizeof(IntegerRow); }
   WeightRows weight_rows(void* memory) const {
     auto* const rows = static_cast<char*>(memory);
@@ -119,15 +121,15 @@ class IntegerConv : public Kernel {
 
   void prepare_weights(const uint8_t* w, const TensorView& zeros, const WeightRows& to) const {
     for (int64_t row = 0; row < rows(); ++row) {
-      to.terms[row] = prepare_integer_row(w + row * depth(), w_is_signed_, zero_point(zeros, row), depth(),
-                                          to.rows + row * integer_row_bytes(depth()));
+      to.terms[row] = prepare_integer_row(w + row * depth(), w_is_signed_, zero_point(zeros, row), depth(), kPacked,
+                                          to.rows + row * integer_row_bytes(depth(), kPacked));
     }
   }
 
   // Panels of [channel and tap, output pixel].
   void pack(const uint8_t* x, uint8_t zero, int64_t first, int64_t count, int8_t* panels) const {
     auto* const rows = reinterpret_cast<uint8_t*>(panels) + panel_bytes();
-    const int64_t group = integer_group();
+    const int64_t group = integer_group(kPacked);
     const IntegerWindows::Pixel begin = windows_.pixel(first);
     int64_t tap = 0;
     for (int64_t k = 0; k < depth(); k += group) {
@@ -137,9 +139,9 @@ class IntegerConv : public Kernel {
         tap = 0;
         x += windows_.inputs();
       }
-      pack_integer_rows({rows, chunk_, x_is_signed_}, count, k, depth(), panels);
+      pack_integer_rows({rows, chunk_, x_is_signed_}, count, k, depth(), kPacked, panels);
     }
-    finish_integer_panels(count, depth(), panels);
+    finish_integer_panels(count, depth(), kPacked, panels);
   }
 
   const bool x_is_signed_, w_is_signed_;

@@ -32,6 +32,14 @@ struct Pairs {
 // Have CPUs of this target VNNI, or some of them? Highway's next target asks for other things, too.
 #define AG_MAY_HAVE_VNNI (HWY_TARGET == HWY_AVX3)
 
+// Bytes of panels that are packed once, on CPUs with AVX2 alone: in groups of four, of which those come first whose
+// products of two neighbours fit 16 bits, whatever the rows are. The others are multiplied in pairs. Rows are there in
+// both forms.
+struct Sorted {
+  static constexpr int64_t kGroup = 4;
+};
+#define AG_HAS_SORTED_PANELS (HWY_TARGET == HWY_AVX2)
+
 // Runs `body` for the layout of this CPU.
 template <class Body>
 HWY_INLINE auto with_byte_layout(const Body& body) {
@@ -205,6 +213,60 @@ HWY_INLINE void add_pair_products(const int16_t* rows, int64_t stride, const int
 }
 
 #endif
+
+#endif
+
+#if AG_HAS_SORTED_PANELS
+
+/// A panel in groups of four, which stand in this order: the first `fits` are multiplied as bytes.
+struct SortedGroups {
+  const int8_t* panel;
+  const uint8_t* order;
+  int64_t fits, count;
+};
+
+/// sums[r] += row r times the panel. Rows of bytes lie `stride` bytes apart, as do those of 16-bit numbers.
+template <int kCount>
+HWY_INLINE void add_sorted_products(const uint8_t* bytes, const int16_t* numbers, int64_t stride,
+                                    const SortedGroups& groups, PairV (&sums)[kCount][kPairVectors]) {
+  constexpr int64_t kGroupBytes = Sorted::kGroup * kPairVectors * HWY_LANES(int32_t), kHalf = kGroupBytes / 2;
+  const __m256i ones = _mm256_set1_epi16(1);
+  const auto broadcast = [](const void* from) HWY_ATTR {
+    int32_t quad;
+    std::memcpy(&quad, from, sizeof(quad));
+    return _mm256_set1_epi32(quad);
+  };
+  const auto add = [](PairV sum, __m256i products) HWY_ATTR {
+    asm("vpaddd %1, %0, %0" : "+x"(sum.raw) : "x"(products));
+    return sum;
+  };
+  int64_t g = 0;
+  for (; g < groups.fits; ++g) {
+    const auto* const at = reinterpret_cast<const __m256i*>(groups.panel + g * kGroupBytes);
+    const uint8_t* const factors = bytes + Sorted::kGroup * groups.order[g];
+    const __m256i first = _mm256_loadu_si256(at), second = _mm256_loadu_si256(at + 1);
+#pragma GCC unroll 12
+    for (int r = 0; r < kCount; ++r) {
+      const __m256i factor = broadcast(factors + r * stride);
+      sums[r][0] = add(sums[r][0], _mm256_madd_epi16(_mm256_maddubs_epi16(factor, first), ones));
+      sums[r][1] = add(sums[r][1], _mm256_madd_epi16(_mm256_maddubs_epi16(factor, second), ones));
+    }
+  }
+  for (; g < groups.count; ++g) {
+    const auto* const factors = reinterpret_cast<const char*>(numbers + Sorted::kGroup * groups.order[g]);
+#pragma GCC unroll 1
+    for (int64_t half = 0; half < 2; ++half) {  // with both at once there are not enough registers
+      const int8_t* const at = groups.panel + g * kGroupBytes + half * kHalf;
+      const __m256i first = load_pairs(at).raw, second = load_pairs(at + kHalf / 2).raw;
+#pragma GCC unroll 12
+      for (int r = 0; r < kCount; ++r) {
+        const __m256i factor = broadcast(factors + r * stride + half * 4);
+        sums[r][0] = add(sums[r][0], _mm256_madd_epi16(factor, first));
+        sums[r][1] = add(sums[r][1], _mm256_madd_epi16(factor, second));
+      }
+    }
+  }
+}
 
 #endif
 

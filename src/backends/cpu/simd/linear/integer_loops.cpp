@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
 
-#include "backends/cpu/multiversion.h"
 #include "backends/cpu/quantize/integer_cost.h"
 #include "backends/cpu/simd/isa.h"
 #include "base/check.h"
@@ -28,32 +28,58 @@ constexpr int64_t kBlockRows = 96;
 
 int64_t panel_width_of_target() { return pair_panel_width(); }
 int64_t tile_rows_of_target() { return kRows; }
-int64_t group_of_target() {
-  return with_byte_layout([]<class Layout>(Layout) HWY_ATTR { return Layout::kGroup; });
+
+// Runs `body` for the layout of this CPU for such panels.
+template <class Body>
+HWY_INLINE auto with_panel_layout([[maybe_unused]] PackedWhen packed, const Body& body) {
+#if AG_HAS_SORTED_PANELS
+  if (packed == PackedWhen::once) return body(Sorted());
+#endif
+  return with_byte_layout(body);
 }
 
-// Rows of quads are bytes; rows of pairs have 16 bits.
+int64_t group_of_target(PackedWhen packed) {
+  return with_panel_layout(packed, []<class Layout>(Layout) HWY_ATTR { return Layout::kGroup; });
+}
+
+template <class Layout>
+constexpr int64_t num_groups(int64_t depth) {
+  return (depth + Layout::kGroup - 1) / Layout::kGroup;
+}
+
+// Rows of quads are bytes; rows of pairs have 16 bits; sorted panels want both.
 template <class Layout>
 constexpr int64_t row_bytes(int64_t depth) {
-  return (depth + Layout::kGroup - 1) / Layout::kGroup * 4;
+  constexpr int64_t kGroupBytes = std::is_same_v<Layout, Sorted> ? 3 * Sorted::kGroup : 4;
+  return num_groups<Layout>(depth) * kGroupBytes;
 }
 
-// Before the bytes of a panel stand the sums of its columns, where rows keep their zero point.
+// Do rows keep their zero point, and heads of panels have the sums of their columns?
 template <class Layout>
-HWY_INLINE int64_t head_bytes() {
-  return std::is_same_v<Layout, Quads> ? pair_panel_width() * static_cast<int64_t>(sizeof(int32_t)) : 0;
+constexpr bool kKeepsZero = !std::is_same_v<Layout, Pairs>;
+
+// What stands before the bytes of a panel: the sums of its columns; of a sorted one for each part of the depth the
+// number of groups that fit, and the order of all.
+template <class Layout>
+HWY_INLINE int64_t head_bytes([[maybe_unused]] int64_t depth) {
+  const int64_t sums = kKeepsZero<Layout> ? pair_panel_width() * static_cast<int64_t>(sizeof(int32_t)) : 0;
+  if constexpr (std::is_same_v<Layout, Sorted>) {
+    const int64_t parts = (depth + kMaxDepth - 1) / kMaxDepth;
+    return sums + (parts * static_cast<int64_t>(sizeof(int32_t)) + num_groups<Sorted>(depth) + 63) / 64 * 64;
+  }
+  return sums;
 }
 
 template <class Layout>
 HWY_INLINE int64_t panel_bytes(int64_t depth) {
-  return head_bytes<Layout>() + row_bytes<Layout>(depth) / 4 * Layout::kGroup * pair_panel_width();
+  return head_bytes<Layout>(depth) + num_groups<Layout>(depth) * Layout::kGroup * pair_panel_width();
 }
 
-int64_t row_bytes_of_target(int64_t depth) {
-  return with_byte_layout([&]<class Layout>(Layout) HWY_ATTR { return row_bytes<Layout>(depth); });
+int64_t row_bytes_of_target(int64_t depth, PackedWhen packed) {
+  return with_panel_layout(packed, [&]<class Layout>(Layout) HWY_ATTR { return row_bytes<Layout>(depth); });
 }
-int64_t panel_bytes_of_target(int64_t depth) {
-  return with_byte_layout([&]<class Layout>(Layout) HWY_ATTR { return panel_bytes<Layout>(depth); });
+int64_t panel_bytes_of_target(int64_t depth, PackedWhen packed) {
+  return with_panel_layout(packed, [&]<class Layout>(Layout) HWY_ATTR { return panel_bytes<Layout>(depth); });
 }
 
 // Some rows and one panel, over a part of the depth.
@@ -64,7 +90,9 @@ struct Tile {
   const IntegerRow* terms;
   const int8_t* panel;
   int64_t groups;
-  const int32_t* column_sums;  // of quads
+  const int32_t* column_sums;  // where rows keep their zero point
+  int64_t depth;               // of all parts
+  int64_t first_group;         // of this part
   bool is_first, is_last;      // of the parts
   const int32_t* zeros;
   int32_t* y;
@@ -110,6 +138,20 @@ HWY_INLINE void add_products(const Tile<Quads>& tile, PairV (&sums)[kCount][kPai
 }
 #endif
 
+#if AG_HAS_SORTED_PANELS
+template <int kCount>
+HWY_INLINE void add_products(const Tile<Sorted>& tile, PairV (&sums)[kCount][kPairVectors]) {
+  const int64_t parts = (tile.depth + kMaxDepth - 1) / kMaxDepth, part = tile.first_group * Sorted::kGroup / kMaxDepth;
+  const int32_t* const fits = tile.column_sums + pair_panel_width();
+  const auto* const order = reinterpret_cast<const uint8_t*>(fits + parts) + tile.first_group;
+  // Numbers stand behind all bytes of a row.
+  const char* const numbers =
+      tile.rows + num_groups<Sorted>(tile.depth) * Sorted::kGroup + tile.first_group * Sorted::kGroup;
+  add_sorted_products<kCount>(reinterpret_cast<const uint8_t*>(tile.rows), reinterpret_cast<const int16_t*>(numbers),
+                              tile.row_stride, {tile.panel, order, fits[part], tile.groups}, sums);
+}
+#endif
+
 template <int kCount, bool kWhole, class Layout>
 HWY_INLINE void multiply_rows(const Tile<Layout>& tile) {
   const PairD d;
@@ -129,8 +171,9 @@ HWY_INLINE void multiply_rows(const Tile<Layout>& tile) {
     for (int v = 0; v < kPairVectors; ++v) {
       PairV sum = sums[r][v];
       if (tile.is_last) {
-        sum = hn::Sub(sum, hn::Mul(hn::LoadU(d, tile.zeros + v * lanes), hn::Set(d, tile.terms[r].sum)));
-        if constexpr (std::is_same_v<Layout, Quads>) {
+        if (tile.zeros)
+          sum = hn::Sub(sum, hn::Mul(hn::LoadU(d, tile.zeros + v * lanes), hn::Set(d, tile.terms[r].sum)));
+        if constexpr (kKeepsZero<Layout>) {
           sum = hn::Sub(sum, hn::Mul(hn::LoadU(d, tile.column_sums + v * lanes), hn::Set(d, tile.terms[r].zero)));
         }
       }
@@ -156,7 +199,8 @@ HWY_NOINLINE void multiply_panel(Tile<Layout> tile, int64_t rows) {
 template <class Layout>
 void multiply_of(const IntegerProductTask& task) {
   const int64_t width = pair_panel_width(), row_size = row_bytes<Layout>(task.depth);
-  const int64_t groups = row_size / 4, panel_size = panel_bytes<Layout>(task.depth);
+  const int64_t groups = num_groups<Layout>(task.depth), panel_size = panel_bytes<Layout>(task.depth);
+  constexpr int64_t kStep = row_bytes<Layout>(Layout::kGroup) / (std::is_same_v<Layout, Sorted> ? 3 : 1);
   constexpr int64_t kMaxGroups = kMaxDepth / Layout::kGroup;
   for (int64_t row = 0; row < task.count; row += kBlockRows) {
     const int64_t rows = std::min(kBlockRows, task.count - row);
@@ -165,15 +209,17 @@ void multiply_of(const IntegerProductTask& task) {
       for (int64_t column = 0; column < task.columns; column += width) {
         const int64_t columns = std::min(width, task.columns - column);
         const int8_t* const panel = task.panels + column / width * panel_size;
-        const Tile<Layout> tile{.rows = static_cast<const char*>(task.rows) + row * row_size + 4 * g,
+        const Tile<Layout> tile{.rows = static_cast<const char*>(task.rows) + row * row_size + kStep * g,
                                 .row_stride = row_size,
                                 .terms = task.terms + row,
-                                .panel = panel + head_bytes<Layout>() + g * Layout::kGroup * width,
+                                .panel = panel + head_bytes<Layout>(task.depth) + g * Layout::kGroup * width,
                                 .groups = count,
                                 .column_sums = reinterpret_cast<const int32_t*>(panel),
+                                .depth = task.depth,
+                                .first_group = g,
                                 .is_first = g == 0,
                                 .is_last = g + count == groups,
-                                .zeros = task.zeros + column,
+                                .zeros = task.zeros ? task.zeros + column : nullptr,
                                 .y = task.y + row * task.y_stride + column,
                                 .y_stride = task.y_stride,
                                 .columns = columns};
@@ -184,7 +230,7 @@ void multiply_of(const IntegerProductTask& task) {
 }
 
 void multiply(const IntegerProductTask& task) {
-  with_byte_layout([&]<class Layout>(Layout) HWY_ATTR { multiply_of<Layout>(task); });
+  with_panel_layout(task.packed, [&]<class Layout>(Layout) HWY_ATTR { multiply_of<Layout>(task); });
 }
 
 // What pack_integer_rows() packs.
@@ -218,8 +264,9 @@ HWY_INLINE void interleave_block(Pairs, const RowGroup& group, int64_t j, uint8_
   hn::StoreU(upper, BlockD(), to + 16);
 }
 
-#if AG_MAY_HAVE_VNNI
-HWY_INLINE void interleave_block(Quads, const RowGroup& group, int64_t j, uint8_t* to) {
+#if AG_HAS_SORTED_PANELS || AG_MAY_HAVE_VNNI
+template <class Layout>
+HWY_INLINE void interleave_block(Layout, const RowGroup& group, int64_t j, uint8_t* to) {
   const hn::Repartition<uint16_t, BlockD> d;
   const auto a = interleave_rows(group, 0, j), b = interleave_rows(group, 2, j);
   auto* const at = reinterpret_cast<uint16_t*>(to);
@@ -251,14 +298,14 @@ void interleave_of(RowGroup group, int64_t count, int64_t step, uint8_t* to) {
   }
 }
 
-void pack_group(const ByteMatrix& rows, int64_t count, int64_t k, int64_t depth, int8_t* panels) {
-  with_byte_layout([&]<class Layout>(Layout) HWY_ATTR {
+void pack_group(const ByteMatrix& rows, int64_t count, int64_t k, int64_t depth, PackedWhen packed, int8_t* panels) {
+  with_panel_layout(packed, [&]<class Layout>(Layout) HWY_ATTR {
     RowGroup group{.rows = {}, .flip = static_cast<uint8_t>(rows.is_signed ? 0 : kUnsignedShift)};
     // What is behind the depth is multiplied with 0.
     for (int64_t i = 0; i < Quads::kGroup; ++i) {
       group.rows[static_cast<size_t>(i)] = rows.bytes + (k + i < depth ? i : 0) * rows.row_stride;
     }
-    auto* const to = reinterpret_cast<uint8_t*>(panels) + head_bytes<Layout>() + k * pair_panel_width();
+    auto* const to = reinterpret_cast<uint8_t*>(panels) + head_bytes<Layout>(depth) + k * pair_panel_width();
     interleave_of<Layout>(group, count, panel_bytes<Layout>(depth), to);
   });
 }
@@ -273,7 +320,7 @@ void sum_columns(int64_t count, int64_t depth, int8_t* panels) {
   };
   for (; count > 0; count -= pair_panel_width(), panels += panel_bytes<Quads>(depth)) {
     PairV sums[kPairVectors] = {hn::Zero(d), hn::Zero(d)};
-    const int8_t* at = panels + head_bytes<Quads>();
+    const int8_t* at = panels + head_bytes<Quads>(depth);
     for (int64_t k = 0; k < depth; k += kGroup, at += kPairVectors * kVectorBytes) {
       const PairV ones = hn::Set(d, ones_of(depth - k));
       sums[0] = QuadDots::add(sums[0], ones, QuadDots::load(at));
@@ -285,33 +332,182 @@ void sum_columns(int64_t count, int64_t depth, int8_t* panels) {
   }
 }
 
-IntegerRow prepare_quads(const uint8_t* bytes, bool is_signed, int32_t zero, int64_t depth, uint8_t* row) {
-  const PairD d;
-  const hn::Repartition<uint8_t, PairD> d8;
-  constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(uint8_t));
-  const int32_t shift = is_signed ? kUnsignedShift : 0;
-  const auto flip = hn::Set(d8, static_cast<uint8_t>(shift));
-  const PairV ones = hn::Set(d, 0x01010101);
-  PairV sum = hn::Zero(d);
-  for (int64_t k = 0; k < depth; k += kLanes) {
-    const auto there = hn::FirstN(d8, static_cast<size_t>(std::min(depth - k, kLanes)));
-    const auto flipped = hn::IfThenElseZero(there, hn::Xor(hn::MaskedLoad(there, d8, bytes + k), flip));
-    hn::BlendedStore(flipped, hn::FirstN(d8, static_cast<size_t>(row_bytes<Quads>(depth) - k)), d8, row + k);
-    sum = QuadDots::add(sum, hn::BitCast(d, flipped), ones);
+#endif
+
+#if AG_HAS_SORTED_PANELS
+
+// Do products of two neighbours of any bytes with these of each column, two and two, fit 16 bits?
+bool fits_sixteen_bits(const int8_t* group, int64_t columns) {
+  constexpr int kMost = 128;  // 255 times it fits
+  for (int64_t i = 0; i < columns * Sorted::kGroup; i += 2) {
+    const int a = group[i], b = group[i + 1];
+    if (std::max(a, 0) + std::max(b, 0) > kMost || std::min(a, 0) + std::min(b, 0) < -kMost) return false;
   }
-  const int32_t total = hn::GetLane(hn::SumOfLanes(d, sum));
-  return {static_cast<int32_t>(total - depth * (zero + shift)), zero + shift};
+  return true;
 }
 
-#else
+// A group of four for each column becomes pairs of all columns and pairs of all columns.
+void store_as_pairs(const int8_t* group, int64_t columns, int8_t* to) {
+  for (int64_t half = 0; half < 2; ++half) {
+    for (int64_t column = 0; column < columns; ++column, to += 2) {
+      std::copy_n(group + column * Sorted::kGroup + 2 * half, 2, to);
+    }
+  }
+}
 
-IntegerRow prepare_quads(const uint8_t*, bool, int32_t, int64_t, uint8_t*) {
-  AG_CHECK(false, "no byte products on this CPU");
+void sort_panel(int64_t depth, int8_t* panel) {
+  const int64_t width = pair_panel_width(), size = Sorted::kGroup * width, groups = num_groups<Sorted>(depth);
+  constexpr int64_t kMaxGroups = kMaxDepth / Sorted::kGroup;
+  static_assert(kMaxGroups <= 256);  // positions in a part are bytes
+  const int64_t parts = (groups + kMaxGroups - 1) / kMaxGroups;
+  int8_t* const data = panel + head_bytes<Sorted>(depth);
+  auto* const sums = reinterpret_cast<int32_t*>(panel);
+  for (int64_t column = 0; column < width; ++column) {
+    sums[column] = 0;
+    for (int64_t k = 0; k < depth; ++k) {
+      sums[column] += data[k / Sorted::kGroup * size + column * Sorted::kGroup + k % Sorted::kGroup];
+    }
+  }
+  int32_t* const fits = sums + width;
+  auto* const order = reinterpret_cast<uint8_t*>(fits + parts);
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t first = part * kMaxGroups, count = std::min(kMaxGroups, groups - first);
+    int8_t* const begin = data + first * size;
+    const std::vector<int8_t> unsorted(begin, begin + count * size);
+    std::vector<uint8_t> fitting, others;
+    for (int64_t g = 0; g < count; ++g) {
+      (fits_sixteen_bits(unsorted.data() + g * size, width) ? fitting : others).push_back(static_cast<uint8_t>(g));
+    }
+    fits[part] = static_cast<int32_t>(fitting.size());
+    int8_t* to = begin;
+    for (const uint8_t g : fitting) to = std::copy_n(unsorted.data() + g * size, size, to);
+    for (const uint8_t g : others) {
+      store_as_pairs(unsorted.data() + g * size, width, to);
+      to += size;
+    }
+    std::copy(others.begin(), others.end(), std::copy(fitting.begin(), fitting.end(), order + first));
+  }
 }
 
 #endif
 
-void finish_panels([[maybe_unused]] int64_t count, [[maybe_unused]] int64_t depth, [[maybe_unused]] int8_t* panels) {
+// Some bytes that become numbers of a row.
+struct ByteRun {
+  const uint8_t* from;
+  int64_t count;
+  const uint8_t* end;  // of what may be read
+  bool is_signed;
+  int32_t zero;
+};
+
+#if HWY_TARGET == HWY_SCALAR
+
+void prepare_run(Pairs, const ByteRun& run, int16_t* to, const int16_t*) {
+  for (int64_t i = 0; i < run.count; ++i) {
+    to[i] = static_cast<int16_t>((run.is_signed ? static_cast<int8_t>(run.from[i]) : run.from[i]) - run.zero);
+  }
+}
+
+#else
+
+// Calls put(i, bytes) for each vector of a run, of which the last may have others behind them.
+template <class D8, class Put>
+HWY_INLINE void for_vectors(D8 d, const ByteRun& run, const Put& put) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i < run.count && run.end - run.from - i >= lanes; i += lanes) put(i, hn::LoadU(d, run.from + i));
+  for (; i < run.count; i += lanes) {
+    HWY_ALIGN uint8_t last[HWY_MAX_BYTES] = {};
+    std::memcpy(last, run.from + i, static_cast<size_t>(std::min(run.count - i, lanes)));
+    put(i, hn::Load(d, last));
+  }
+}
+
+// As much of a vector as fits in front of `end`.
+template <class D, class Number>
+HWY_INLINE void store_up_to(hn::Vec<D> v, D d, Number* to, const Number* end) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (end - to >= lanes) return hn::StoreU(v, d, to);
+  HWY_ALIGN Number buffer[HWY_MAX_BYTES / sizeof(Number)];
+  hn::Store(v, d, buffer);
+  std::copy_n(buffer, end - to, to);
+}
+
+// Up to `end` numbers behind the run may be overwritten.
+HWY_INLINE void prepare_run(Pairs, const ByteRun& run, int16_t* to, const int16_t* end) {
+  const ShortD d;
+  const hn::Rebind<uint8_t, ShortD> d8;
+  const auto zero = hn::Set(d, static_cast<int16_t>(run.zero));
+  if (run.is_signed) {
+    for_vectors(d8, run, [&](int64_t i, hn::Vec<decltype(d8)> bytes) HWY_ATTR {
+      const auto number = hn::PromoteTo(d, hn::BitCast(hn::Rebind<int8_t, ShortD>(), bytes));
+      store_up_to(hn::Sub(number, zero), d, to + i, end);
+    });
+  } else {
+    for_vectors(d8, run, [&](int64_t i, hn::Vec<decltype(d8)> bytes) HWY_ATTR {
+      store_up_to(hn::Sub(hn::PromoteTo(d, bytes), zero), d, to + i, end);
+    });
+  }
+}
+
+#if AG_HAS_SORTED_PANELS || AG_MAY_HAVE_VNNI
+HWY_INLINE void prepare_run(Quads, const ByteRun& run, uint8_t* to, const uint8_t* end) {
+  const hn::Repartition<uint8_t, PairD> d;
+  const auto flip = hn::Set(d, static_cast<uint8_t>(run.is_signed ? kUnsignedShift : 0));
+  for_vectors(d, run, [&](int64_t i, hn::Vec<decltype(d)> bytes) HWY_ATTR {
+    store_up_to(hn::Xor(bytes, flip), d, to + i, end);
+  });
+}
+#endif
+
+#endif
+
+// The compiler makes vector instructions of it.
+template <class Number>
+HWY_INLINE int32_t sum_of(const Number* row, int64_t depth) {
+  int32_t sum = 0;
+  for (int64_t k = 0; k < depth; ++k) sum += row[k];
+  return sum;
+}
+
+template <class Layout>
+void prepare_rows_of(const ByteRows& rows, int64_t count, bool with_sums, void* to, IntegerRow* terms) {
+  using Number = std::conditional_t<kKeepsZero<Layout>, uint8_t, int16_t>;
+  using Run = std::conditional_t<kKeepsZero<Layout>, Quads, Pairs>;
+  const int64_t depth = static_cast<int64_t>(rows.runs.size()) * rows.run_bytes;
+  const int64_t step = row_bytes<Layout>(depth) / static_cast<int64_t>(sizeof(Number));
+  const int64_t padded = num_groups<Layout>(depth) * Layout::kGroup;
+  const int32_t zero = kKeepsZero<Layout> ? rows.zero + (rows.is_signed ? kUnsignedShift : 0) : 0;
+  auto* const first = static_cast<Number*>(to);
+  const Number* const end = first + count * step;
+  for (int64_t r = 0; r < count; ++r) {
+    Number* const row = first + r * step;
+    Number* at = row;
+    for (const int64_t run : rows.runs) {
+      prepare_run(Run(), {rows.starts[r] + run, rows.run_bytes, rows.end, rows.is_signed, rows.zero}, at, end);
+      at += rows.run_bytes;
+    }
+    std::fill(at, row + padded, Number{0});
+    if constexpr (std::is_same_v<Layout, Sorted>) {
+      // Behind the bytes stand the same as numbers.
+      prepare_run(Pairs(), {row, padded, row + padded, false, 0}, reinterpret_cast<int16_t*>(row + padded),
+                  reinterpret_cast<const int16_t*>(end));
+    }
+    terms[r] = {with_sums ? static_cast<int32_t>(sum_of(row, depth) - depth * zero) : 0, zero};
+  }
+}
+
+void prepare_rows(const ByteRows& rows, int64_t count, bool with_sums, void* to, IntegerRow* terms) {
+  with_panel_layout(rows.packed,
+                    [&]<class Layout>(Layout) HWY_ATTR { prepare_rows_of<Layout>(rows, count, with_sums, to, terms); });
+}
+
+void finish_panels([[maybe_unused]] int64_t count, [[maybe_unused]] int64_t depth, [[maybe_unused]] PackedWhen packed,
+                   [[maybe_unused]] int8_t* panels) {
+#if AG_HAS_SORTED_PANELS
+  if (packed == PackedWhen::each_run) return;
+  for (; count > 0; count -= pair_panel_width(), panels += panel_bytes<Sorted>(depth)) sort_panel(depth, panels);
+#endif
 #if AG_MAY_HAVE_VNNI
   if (has_wide_vnni()) sum_columns(count, depth, panels);
 #endif
@@ -327,27 +523,6 @@ namespace {
 
 constexpr int64_t kPairGroup = 2;  // without VNNI
 
-// The compiler makes vector instructions of these loops.
-template <class Byte>
-inline __attribute__((always_inline)) int32_t widen(const Byte* bytes, int32_t zero, int64_t depth, int16_t* row) {
-  int32_t sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t k = 0; k < depth; ++k) {
-    const int32_t number = bytes[k] - zero;
-    row[k] = static_cast<int16_t>(number);
-    sum += number;
-  }
-  return sum;
-}
-
-AG_MULTIVERSION int32_t widen_unsigned(const uint8_t* bytes, int32_t zero, int64_t depth, int16_t* row) {
-  return widen(bytes, zero, depth, row);
-}
-
-AG_MULTIVERSION int32_t widen_signed(const int8_t* bytes, int32_t zero, int64_t depth, int16_t* row) {
-  return widen(bytes, zero, depth, row);
-}
-
 HWY_EXPORT(panel_width_of_target);
 HWY_EXPORT(tile_rows_of_target);
 HWY_EXPORT(group_of_target);
@@ -356,40 +531,52 @@ HWY_EXPORT(panel_bytes_of_target);
 HWY_EXPORT(multiply);
 HWY_EXPORT(pack_group);
 HWY_EXPORT(finish_panels);
-HWY_EXPORT(prepare_quads);
-
-IntegerRow prepare_pairs(const uint8_t* bytes, bool is_signed, int32_t zero, int64_t depth, int16_t* row) {
-  if (depth % 2 != 0) row[depth] = 0;
-  const int32_t sum = is_signed ? widen_signed(reinterpret_cast<const int8_t*>(bytes), zero, depth, row)
-                                : widen_unsigned(bytes, zero, depth, row);
-  return {sum, 0};
-}
+HWY_EXPORT(prepare_rows);
 
 }  // namespace
 
 int64_t integer_panel_width() { return HWY_DYNAMIC_DISPATCH(panel_width_of_target)(); }
 int64_t integer_tile_rows() { return HWY_DYNAMIC_DISPATCH(tile_rows_of_target)(); }
-int64_t integer_group() { return HWY_DYNAMIC_DISPATCH(group_of_target)(); }
-int64_t integer_row_bytes(int64_t depth) { return HWY_DYNAMIC_DISPATCH(row_bytes_of_target)(depth); }
-int64_t integer_panel_bytes(int64_t depth) { return HWY_DYNAMIC_DISPATCH(panel_bytes_of_target)(depth); }
-
-IntegerRow prepare_integer_row(const uint8_t* bytes, bool is_signed, int32_t zero, int64_t depth, void* row) {
-  if (integer_group() == kPairGroup) return prepare_pairs(bytes, is_signed, zero, depth, static_cast<int16_t*>(row));
-  return HWY_DYNAMIC_DISPATCH(prepare_quads)(bytes, is_signed, zero, depth, static_cast<uint8_t*>(row));
+int64_t integer_group(PackedWhen packed) { return HWY_DYNAMIC_DISPATCH(group_of_target)(packed); }
+int64_t integer_row_bytes(int64_t depth, PackedWhen packed) {
+  return HWY_DYNAMIC_DISPATCH(row_bytes_of_target)(depth, packed);
+}
+int64_t integer_panel_bytes(int64_t depth, PackedWhen packed) {
+  return HWY_DYNAMIC_DISPATCH(panel_bytes_of_target)(depth, packed);
 }
 
-void pack_integer_rows(const ByteMatrix& rows, int64_t count, int64_t k, int64_t depth, int8_t* panels) {
-  HWY_DYNAMIC_DISPATCH(pack_group)(rows, count, k, depth, panels);
+void prepare_integer_rows(const ByteRows& rows, int64_t count, bool with_sums, void* to, IntegerRow* terms) {
+  HWY_DYNAMIC_DISPATCH(prepare_rows)(rows, count, with_sums, to, terms);
 }
 
-void finish_integer_panels(int64_t count, int64_t depth, int8_t* panels) {
-  HWY_DYNAMIC_DISPATCH(finish_panels)(count, depth, panels);
+IntegerRow prepare_integer_row(const uint8_t* bytes, bool is_signed, int32_t zero, int64_t depth, PackedWhen packed,
+                               void* row) {
+  const int64_t run = 0;
+  const ByteRows rows{.starts = &bytes,
+                      .runs = {&run, 1},
+                      .run_bytes = depth,
+                      .end = bytes + depth,
+                      .is_signed = is_signed,
+                      .zero = zero,
+                      .packed = packed};
+  IntegerRow terms{};
+  prepare_integer_rows(rows, 1, true, row, &terms);
+  return terms;
+}
+
+void pack_integer_rows(const ByteMatrix& rows, int64_t count, int64_t k, int64_t depth, PackedWhen packed,
+                       int8_t* panels) {
+  HWY_DYNAMIC_DISPATCH(pack_group)(rows, count, k, depth, packed, panels);
+}
+
+void finish_integer_panels(int64_t count, int64_t depth, PackedWhen packed, int8_t* panels) {
+  HWY_DYNAMIC_DISPATCH(finish_panels)(count, depth, packed, panels);
 }
 
 void multiply_integers(const IntegerProductTask& task) { HWY_DYNAMIC_DISPATCH(multiply)(task); }
 
 std::vector<KernelVariant> integer_variants(const KernelCall& call) {
-  return integer_kernel_variants(call, integer_group() == kPairGroup ? 100e3 : 400e3);
+  return integer_kernel_variants(call, integer_group(PackedWhen::each_run) == kPairGroup ? 140e3 : 400e3);
 }
 
 }  // namespace autograph::simd

@@ -36,7 +36,9 @@ struct Pairing {
 class IntegerMatmul : public Kernel {
  public:
   explicit IntegerMatmul(const KernelCall& call)
-      : a_is_signed_(is_signed(call, kA)), b_is_signed_(is_signed(call, kB)) {
+      : a_is_signed_(is_signed(call, kA)),
+        b_is_signed_(is_signed(call, kB)),
+        when_(call.constant(kB) ? PackedWhen::once : PackedWhen::each_run) {
     const Dims a = call.input_dims(kA), b = call.input_dims(kB);
     const MatmulWalk walk = walk_matmul(TensorView(DType::u8, a, nullptr), TensorView(DType::u8, b, nullptr));
     rows_of_matrix_ = rows_ = walk.size.rows;
@@ -91,28 +93,29 @@ class IntegerMatmul : public Kernel {
   // In the time that one element takes (parallel.h).
   static constexpr double kProductsOfWork = 16;
 
-  size_t row_bytes() const { return aligned_size(static_cast<size_t>(all_rows_ * integer_row_bytes(depth_))); }
+  size_t row_bytes() const { return aligned_size(static_cast<size_t>(all_rows_ * integer_row_bytes(depth_, when_))); }
   size_t term_bytes() const { return aligned_size(static_cast<size_t>(all_rows_) * sizeof(IntegerRow)); }
   size_t zero_bytes() const {
     return aligned_size(static_cast<size_t>(panels() * integer_panel_width()) * sizeof(int32_t));
   }
   int64_t num_pairings() const { return static_cast<int64_t>(pairings_.size()); }
   int64_t panels() const { return (columns_ + integer_panel_width() - 1) / integer_panel_width(); }
-  int64_t matrix_bytes() const { return panels() * integer_panel_bytes(depth_); }
+  int64_t matrix_bytes() const { return panels() * integer_panel_bytes(depth_, when_); }
   int64_t packed_bytes() const { return b_matrices_ * matrix_bytes(); }
 
   // Groups of rows are shared.
   void pack_all(const uint8_t* b, int8_t* to, int threads) const {
-    const int64_t group = integer_group(), groups = (depth_ + group - 1) / group;
+    const int64_t group = integer_group(when_), groups = (depth_ + group - 1) / group;
     for_shares(threads, b_matrices_ * groups, [&](int64_t begin, int64_t end, int) {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t matrix = unit / groups, k = unit % groups * group;
-        pack_integer_rows({b + (matrix * depth_ + k) * columns_, columns_, b_is_signed_}, columns_, k, depth_,
+        pack_integer_rows({b + (matrix * depth_ + k) * columns_, columns_, b_is_signed_}, columns_, k, depth_, when_,
                           to + matrix * matrix_bytes());
       }
     });
     for_shares(threads, b_matrices_ * panels(), [&](int64_t begin, int64_t end, int) {
-      finish_integer_panels((end - begin) * integer_panel_width(), depth_, to + begin * integer_panel_bytes(depth_));
+      finish_integer_panels((end - begin) * integer_panel_width(), depth_, when_,
+                            to + begin * integer_panel_bytes(depth_, when_));
     });
   }
 
@@ -122,7 +125,7 @@ class IntegerMatmul : public Kernel {
       for (int64_t row = begin; row < end; ++row) {
         terms[row] =
             prepare_integer_row(a + row * depth_, a_is_signed_, zero_point(args, kAZero, row % rows_of_matrix_), depth_,
-                                rows + row * integer_row_bytes(depth_));
+                                when_, rows + row * integer_row_bytes(depth_, when_));
       }
     });
   }
@@ -140,12 +143,13 @@ class IntegerMatmul : public Kernel {
         const Pairing& pairing = pairings_[static_cast<size_t>(number)];
         const int64_t row = shares_columns ? 0 : from, column = shares_columns ? from : 0;
         const int64_t left = pairing.first_row + row;
-        multiply_integers({.rows = rows + left * integer_row_bytes(depth_),
+        multiply_integers({.rows = rows + left * integer_row_bytes(depth_, when_),
                            .terms = terms + left,
                            .count = shares_columns ? rows_ : to - from,
                            .depth = depth_,
                            .panels = b + pairing.matrix * matrix_bytes() +
-                                     column / integer_panel_width() * integer_panel_bytes(depth_),
+                                     column / integer_panel_width() * integer_panel_bytes(depth_, when_),
+                           .packed = when_,
                            .columns = shares_columns ? to - from : columns_,
                            .zeros = zeros + column,
                            .y = y + (number * rows_ + row) * columns_ + column,
@@ -156,6 +160,7 @@ class IntegerMatmul : public Kernel {
   }
 
   bool a_is_signed_, b_is_signed_;
+  PackedWhen when_;
   int64_t rows_ = 0, rows_of_matrix_ = 0, depth_ = 0, columns_ = 0;
   int64_t all_rows_ = 0;  // of all matrices on the left
   int64_t b_matrices_ = 0;

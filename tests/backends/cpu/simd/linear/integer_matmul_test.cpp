@@ -68,6 +68,34 @@ TEST(IntegerMatmul, LargeShapes) {
   });
 }
 
+// Known weights whose products of two neighbours just fit 16 bits, and others, in groups of four of the depth.
+TEST(IntegerMatmul, WeightsUpToTheBoundsOfSixteenBits) {
+  on_every_isa([] {
+    constexpr int8_t kGroups[][4] = {{64, 64, -64, -64}, {127, 1, 1, 127}, {-128, 0, 0, -128},   {-127, -1, 127, -128},
+                                     {65, 64, 0, 0},     {0, 0, -128, -1}, {127, 127, 127, 127}, {1, -2, 3, -4}};
+    Random random(4);
+    for (const int64_t depth : {7, 1500, 2100}) {
+      constexpr int64_t kColumns = 41;
+      Tensor b = Tensor::empty(DType::i8, {depth, kColumns});
+      for (int64_t k = 0; k < depth; ++k) {
+        // Most groups are alike in all columns: one that does not fit is enough for the others to go with it.
+        for (int64_t c = 0; c < kColumns; ++c) {
+          const auto kind = static_cast<size_t>(k / 4 * 5 + (k / 4 % 16 == 3 ? c : 0)) % std::size(kGroups);
+          b.mutable_data<int8_t>()[k * kColumns + c] = kGroups[kind][k % 4];
+        }
+      }
+      for (const DType dtype : {DType::u8, DType::i8}) {
+        for (const double x : {0.0, 255.0}) {
+          const double low = dtype == DType::i8 ? -128 : 0;
+          const OpSample sample{.inputs = {draw_tensor(random, dtype, {13, depth}, low + x, low + x), b,
+                                           draw_bytes(random, dtype, {}), draw_bytes(random, DType::i8, {})}};
+          expect_same(sample, {.threads = 2, .constant_weights = true});
+        }
+      }
+    }
+  });
+}
+
 // The largest sums that bytes can have.
 TEST(IntegerMatmul, SumsOfExtremes) {
   with_and_without_vnni([] {
