@@ -82,10 +82,10 @@ std::vector<KernelDef> simd_kernels() {
 
 std::vector<KernelDef> cpu_kernels() {
   std::vector<KernelDef> kernels = simd_kernels();
-  for (const auto& more :
-       {onednn_kernels(), simd::packed_gemm_kernels(), simd::weight_product_kernels(), simd::plane_pool_kernels(),
-        global_pool_kernels(), pixel_normalization_kernels(), batch_norm_training_kernels(), box_copy_kernels(),
-        repeating_copy_kernels(), depth_space_kernels()}) {
+  for (const auto& more : {onednn_kernels(), simd::packed_gemm_kernels(), simd::weight_product_kernels(),
+                           simd::quantized_product_kernels(), simd::plane_pool_kernels(), global_pool_kernels(),
+                           pixel_normalization_kernels(), batch_norm_training_kernels(), box_copy_kernels(),
+                           repeating_copy_kernels(), depth_space_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
   for (const KernelDef& kernel : {simd::integer_matmul_kernel(),

@@ -3,10 +3,10 @@
 //
 //   quantize(relu(conv(dequantize(x), dequantize(w), b)))    becomes    fused{...}(x, w)
 //
-// The weights w must be constant; they become an input of the node, scales, zero points and the bias constants of its
-// body. The nodes in between have one reader each. A dequantization that has other readers stays for them. Of all
-// chains that begin at a product, the longest is taken that the device has a kernel for. The body defines the result;
-// kernels may differ from it by one step of the quantized output, since they round the product of the scales.
+// Scales and zero points must be constant, and become constants of its body, as does the bias. The nodes in between
+// have one reader each. A dequantization that has other readers stays for them. Of all chains that begin at a product,
+// the longest is taken that the device has a kernel for. The body defines the result; kernels may differ from it by one
+// step of the quantized output, since they round the product of the scales.
 //
 // Runs before constants are folded all the way: afterwards weights are floats. What this pass leaves is folded next.
 #include <algorithm>
@@ -44,8 +44,7 @@ bool can_follow(const Graph& graph, const Node& node, ValueId v) {
 
 bool has_quantized_operands(const Graph& graph, const Node& node) {
   if (node.inputs().size() < 2 || !dequantization_of(graph, node.inputs()[0])) return false;
-  const Node* weights = dequantization_of(graph, node.inputs()[1]);
-  if (!weights || !is_constant(graph, weights->inputs()[0])) return false;
+  if (!dequantization_of(graph, node.inputs()[1])) return false;
   return std::all_of(node.inputs().begin() + 2, node.inputs().end(), [&](ValueId v) { return is_constant(graph, v); });
 }
 

@@ -97,7 +97,9 @@ constexpr std::string_view kTestedByVariant[] = {"cpu.grouped_conv_simd",
                                                  "cpu.conv_transpose_product_onednn",
                                                  "cpu.packed_gemm_simd",
                                                  "cpu.philox",
-                                                 "cpu.chosen_experts_simd"};
+                                                 "cpu.chosen_experts_simd",
+                                                 "cpu.quantized_pair_simd",
+                                                 "cpu.quantized_product_simd"};
 
 // They add four products of bytes in one instruction, which not every processor has. With vectors of 512 bits ours are
 // faster.

@@ -103,7 +103,7 @@ class BodyReader {
       node = maker(v);
     }
     for (int i = 0; i < 2 && node && &node->op() == &add_def(); ++i) {
-      const std::string reason = read_sum(*node, v);
+      std::string reason = read_sum(*node, v);
       if (!reason.empty()) return reason;
       visited_.insert(node);
       node = maker(v);
@@ -317,9 +317,6 @@ std::string why_not_sizes(const QuantizedCall& call) {
     return "a bias that is not one number per output channel";
   }
   if (!are_tame(call)) return "scales whose products leave the normal numbers";
-  if (!call.must_shift_weights()) return "";
-  const bool fit = call.weights.is_present() ? call.signed_weights().is_present() : fit_for_sure(call);
-  if (!fit) return "weights that may not fit i8 once their zero point is subtracted";
   return "";
 }
 
@@ -351,8 +348,21 @@ size_t QuantizedCall::channel_axis_of_weights() const {
   return w_dims.size() - 1;
 }
 
+std::string QuantizedCall::why_not_matmul() const {
+  if (op != &gemm_def()) return "";
+  if (attributes->flag("transA")) return "a transposed left side";
+  if (attributes->real("alpha") != 1.0F) return "alpha other than 1";
+  return bias.empty() || attributes->real("beta") == 1.0F ? "" : "beta other than 1";
+}
+
 bool QuantizedCall::must_shift_weights() const {
   return w_dtype != DType::i8 || std::any_of(w_zero.begin(), w_zero.end(), [](int32_t z) { return z != 0; });
+}
+
+std::string QuantizedCall::why_not_signed_weights() const {
+  if (!must_shift_weights()) return "";
+  const bool fit = weights.is_present() ? signed_weights().is_present() : fit_for_sure(*this);
+  return fit ? "" : "weights that may not fit i8 once their zero point is subtracted";
 }
 
 Tensor QuantizedCall::signed_weights() const {

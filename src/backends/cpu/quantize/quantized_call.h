@@ -49,10 +49,14 @@ struct QuantizedCall {
   size_t channel_axis_of_weights() const;
   int64_t num_channels() const { return w_dims[channel_axis_of_weights()]; }
   bool is_clipped() const { return low <= high; }
+  /// What of a gemm a matmul with a bias, perhaps of a transposed matrix, does not compute; "" if nothing.
+  std::string why_not_matmul() const;
   /// Weights as i8 with a zero point of 0, when they are known and fit; else absent.
   Tensor signed_weights() const;
   /// Do the weights have to be known to be made signed?
   bool must_shift_weights() const;
+  /// "" if they surely fit, else why not.
+  std::string why_not_signed_weights() const;
 };
 
 }  // namespace autograph

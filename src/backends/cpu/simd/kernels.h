@@ -28,6 +28,7 @@ KernelDef dynamic_quantize_lstm_kernel();
 KernelDef block_matmul_kernel();
 KernelDef integer_matmul_kernel();
 KernelDef integer_conv_kernel();
+std::vector<KernelDef> quantized_product_kernels();
 std::vector<KernelDef> packed_gemm_kernels();
 std::vector<KernelDef> weight_product_kernels();
 std::vector<KernelDef> class_loss_kernels();

@@ -15,8 +15,6 @@ namespace {
 
 constexpr size_t kMaxImplementations = 2;
 
-bool is_gemm(const QuantizedCall& call) { return call.op == &gemm_def(); }
-
 std::string why_not(const KernelCall& call) {
   std::string reason;
   const auto product = read_int8(call, reason);
@@ -24,11 +22,7 @@ std::string why_not(const KernelCall& call) {
   if (product->is_conv()) return "not a matrix product";
   if (product->w_dims.size() != 2) return "a stack of matrices on the right";
   if (product->x_dims.empty()) return "a scalar";
-  if (!is_gemm(*product)) return "";
-  const Attributes& a = *product->attributes;
-  if (a.flag("transA")) return "a transposed left side";
-  if (a.real("alpha") != 1.0F) return "alpha other than 1";
-  return product->bias.empty() || a.real("beta") == 1.0F ? "" : "beta other than 1";
+  return product->why_not_matmul();
 }
 
 class Product {
