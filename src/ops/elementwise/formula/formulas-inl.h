@@ -349,6 +349,12 @@ struct Quantize {
   AG_FORMULA T of(T x, T scale, T zero) { return round(x / scale) + zero; }
 };
 
+// What a byte holds of it; NaN becomes the lowest one.
+struct Saturate {
+  static constexpr FormulaInfo kInfo{.parameters = {"lowest", "highest"}};
+  AG_FORMULA T of(T x, T lowest, T highest) { return select(x > lowest, select(x < highest, x, highest), lowest); }
+};
+
 // NaN is not zero.
 struct NotZero {
   static constexpr FormulaInfo kInfo{.on_truth = true};
@@ -360,4 +366,4 @@ using Formulas =
                 Selu, Celu, ThresholdedRelu, HardSigmoid, HardSwish, Sigmoid, Tanh, Softplus, Softsign, Mish, Swish,
                 Gelu, GeluTanh, Add, Sub, Mul, Div, MulNoNan, WherePositive, Max, Min, Sum, Mean, Pow, Prelu, Swiglu,
                 Clip, Equal, Less, LessOrEqual, Greater, GreaterOrEqual, IsNan, Not, And, Or, Xor, Where, Square, Cube,
-                SqrtOfPow, Scale, Dequantize, Quantize, NotZero>;
+                SqrtOfPow, Scale, Dequantize, Quantize, Saturate, NotZero>;

@@ -9,8 +9,8 @@
 // A reduction may end a group, which then computes some rows at a time (mean(square(x)) never writes the squares). It
 // has the dims of what it reduces for this. Images are left out: their layouts matter more.
 //
-// Quantizations end groups and dequantizations begin them. Groups take dequantizations that have other readers, too,
-// and leave them what they read: bytes are cheaper to read twice than floats are to write.
+// Groups take dequantizations that have other readers, too, and leave them what they read: bytes are cheaper to read
+// twice than floats are to write.
 #include <algorithm>
 
 #include "autograph/op_def.h"
@@ -50,7 +50,10 @@ bool is_last_reduction(const Graph& graph, NodeId id) {
 class ElementwiseFuser {
  public:
   ElementwiseFuser(Graph& graph, const PassContext& context)
-      : graph_(graph), context_(context), position_(graph.node_capacity(), 0), in_group_(graph.node_capacity(), 0) {
+      : graph_(graph),
+        context_(context),
+        position_(graph.node_capacity(), 0),
+        in_group_(graph.node_capacity(), kOutside) {
     const std::vector<NodeId> order = graph.topological_order();
     for (size_t i = 0; i < order.size(); ++i) position_[order[i].index] = i;
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
@@ -61,9 +64,11 @@ class ElementwiseFuser {
   bool changed() const { return changed_; }
 
  private:
+  enum Membership : uint8_t { kOutside, kMoved, kCopied };
+
   void fuse_from(NodeId last) {
     group_ = {last};
-    in_group_[last.index] = 1;
+    in_group_[last.index] = kMoved;
     for (size_t next = 0; next < group_.size() && group_.size() < kMaxNodes; ++next) {
       // By value: the group grows while its producers are looked at.
       const std::vector<ValueId> inputs = graph_.node(group_[next]).inputs();
@@ -73,7 +78,7 @@ class ElementwiseFuser {
       builder().replace(graph_, sorted_group());
       changed_ = true;
     }
-    for (const NodeId id : group_) in_group_[id.index] = 0;
+    for (const NodeId id : group_) in_group_[id.index] = kOutside;
   }
 
   void try_to_add(ValueId input) {
@@ -83,19 +88,21 @@ class ElementwiseFuser {
     if (!producer.is_valid() || is_in_group(producer) || !can_fuse(graph_, producer)) return;
     if (value.type().shape() != graph_.type(full_size_value()).shape()) return;
     const bool inside =
-        graph_.num_output_uses(input) == 0 &&
-        std::all_of(value.uses().begin(), value.uses().end(), [&](const Use& use) { return is_in_group(use.node); });
+        graph_.num_output_uses(input) == 0 && std::all_of(value.uses().begin(), value.uses().end(),
+                                                          [&](const Use& use) { return goes_with_group(use.node); });
     if (!inside && !is_dequantization(graph_, producer)) return;
     group_.push_back(producer);
-    in_group_[producer.index] = 1;
+    in_group_[producer.index] = inside ? kMoved : kCopied;
     const BodyBuilder longer = builder();
     if (longer.num_inputs() <= kMaxInputs && longer.has_kernel(context_)) return;
     group_.pop_back();
-    in_group_[producer.index] = 0;
+    in_group_[producer.index] = kOutside;
   }
 
   // Fused nodes come behind the end of what was there at the beginning, and are in no group.
-  bool is_in_group(NodeId id) const { return id.index < in_group_.size() && in_group_[id.index] != 0; }
+  bool is_in_group(NodeId id) const { return id.index < in_group_.size() && in_group_[id.index] != kOutside; }
+  // Not so what stays where it is for other readers, and goes on reading.
+  bool goes_with_group(NodeId id) const { return id.index < in_group_.size() && in_group_[id.index] == kMoved; }
 
   // What has the dims of all values between the nodes.
   ValueId full_size_value() const {
@@ -124,7 +131,7 @@ class ElementwiseFuser {
   Graph& graph_;
   const PassContext& context_;
   std::vector<size_t> position_;
-  std::vector<uint8_t> in_group_;  // by node
+  std::vector<Membership> in_group_;  // by node
   std::vector<NodeId> group_;
   bool changed_ = false;
 };

@@ -1,4 +1,7 @@
 // Every elementwise op that has instructions, and fused chains of them, as tile programs.
+#include <algorithm>
+#include <set>
+
 #include "autograph/graph.h"
 #include "backends/cpu/simd/elementwise/lower_body.h"
 #include "backends/cpu/simd/kernels.h"
@@ -32,7 +35,37 @@ std::string lower(const KernelCall& call, TileProgram& program) {
   return &call.op == &fused_def() ? lower_fused(call, program) : lower_node(call, program);
 }
 
+// Nodes behind `bytes`, a value in the middle of a body, when the outputs need nothing else; else nothing.
+size_t num_nodes_of_bytes(const Graph& body, ValueId bytes) {
+  std::set<NodeId> behind;
+  std::vector<ValueId> open = body.outputs();
+  while (!open.empty()) {
+    const ValueId v = open.back();
+    open.pop_back();
+    if (!v.is_valid() || v == bytes || body.value(v).is_constant()) continue;
+    const NodeId maker = body.value(v).producer();
+    if (!maker.is_valid()) return 0;
+    if (!behind.insert(maker).second) continue;
+    for (const ValueId input : body.node(maker).inputs()) open.push_back(input);
+  }
+  return behind.size();
+}
+
+// A program would compute what is looked up in less time (byte_table.cpp).
+bool ends_in_table(const Graph& body) {
+  const bool gives_floats = body.type(body.outputs()[0]).dtype() == DType::f32;
+  const size_t few = gives_floats ? 2 : 1;
+  const auto ids = body.nodes();
+  return std::any_of(ids.begin(), ids.end(), [&](NodeId id) {
+    const Node& node = body.node(id);
+    return &node.op() == &quantize_linear_def() && num_nodes_of_bytes(body, node.output(0)) > few;
+  });
+}
+
 std::string why_not(const KernelCall& call) {
+  if (&call.op == &fused_def() && ends_in_table(*call.attributes.get<GraphRef>("body"))) {
+    return "a table of the bytes that are made on the way";
+  }
   if (!call.op.scalar && !is_quantization(call.op) && &call.op != &fused_def()) return "not an elementwise op";
   TileProgram program;
   std::string reason = lower(call, program);

@@ -28,9 +28,6 @@ class BodyLowering {
     const bool known = node.op().scalar || is_quantization(node.op());
     if (!known || node.outputs().size() != 1) return std::string(node.op().name) + " in the body";
     const ValueId result = node.output(0);
-    // Bytes are saturated when they are written.
-    const bool is_last = body_.num_output_uses(result) > 0 && body_.value(result).uses().empty();
-    if (&node.op() == &quantize_linear_def() && !is_last) return "a quantization in the middle of the body";
     std::vector<TileValue> operands;
     std::vector<Type> types;
     std::vector<Tensor> constants;
@@ -39,8 +36,15 @@ class BodyLowering {
       types.push_back(v.is_valid() ? body_.type(v) : Type());
       constants.push_back(v.is_valid() && body_.value(v).is_constant() ? body_.value(v).constant() : Tensor());
     }
-    return append_node(program_, {node.op(), node.attributes(), types, body_.type(result), operands, constants},
-                       values_[result.index]);
+    TileValue& made = values_[result.index];
+    std::string reason =
+        append_node(program_, {node.op(), node.attributes(), types, body_.type(result), operands, constants}, made);
+    // What is written is saturated on the way.
+    const bool is_read = !body_.value(result).uses().empty();
+    if (reason.empty() && is_read && &node.op() == &quantize_linear_def()) {
+      made = append_saturation(program_, made, body_.type(result).dtype());
+    }
+    return reason;
   }
 
   // Constants become values when they are first read: what else is in the body may have constants, too.

@@ -150,6 +150,12 @@ std::string why_not_types(const TileNode& node) {
 
 }  // namespace
 
+TileValue append_saturation(TileProgram& program, TileValue x, DType bytes) {
+  const bool is_signed = bytes == DType::i8;
+  const float lowest = is_signed ? -128.0F : 0.0F, highest = is_signed ? 127.0F : 255.0F;
+  return program.emit({.op = kTileOp<formulas::Saturate>, .operands = {x}, .p = lowest, .q = highest});
+}
+
 bool is_quantization(const OpDef& op) { return &op == &quantize_linear_def() || &op == &dequantize_linear_def(); }
 
 TileValue TileProgram::number(float value) {

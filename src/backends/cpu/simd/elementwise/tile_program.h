@@ -59,6 +59,9 @@ struct TileNode {
   std::span<const Tensor> constants;    ///< Parallel to inputs: known elements, else absent.
 };
 
+/// What bytes of this type hold of whole numbers: a quantization in the middle of a program.
+TileValue append_saturation(TileProgram& program, TileValue x, DType bytes);
+
 /// quantize_linear or dequantize_linear: elementwise where they have one scale.
 bool is_quantization(const OpDef& op);
 
