@@ -88,7 +88,8 @@ std::vector<KernelDef> cpu_kernels() {
                            repeating_copy_kernels(), depth_space_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
-  for (const KernelDef& kernel : {simd::integer_matmul_kernel(),
+  for (const KernelDef& kernel : {simd::quantized_pair_kernel(),
+                                  simd::integer_matmul_kernel(),
                                   simd::integer_conv_kernel(),
                                   byte_table_kernel(),
                                   half_cast_kernel(),

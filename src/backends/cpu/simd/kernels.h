@@ -35,6 +35,7 @@ std::vector<KernelDef> class_loss_kernels();
 KernelDef elementwise_kernel();
 KernelDef fused_elementwise_kernel();
 KernelDef fused_reduction_kernel();
+KernelDef quantized_pair_kernel();
 KernelDef channel_gate_kernel();
 KernelDef chosen_experts_kernel();
 KernelDef softmax_kernel();
