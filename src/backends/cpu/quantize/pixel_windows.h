@@ -37,6 +37,7 @@ class PixelWindows {
   int64_t pixels_ = 1, inputs_ = 1;  // of an image
   int64_t row_taps_ = 1;
   std::vector<int64_t> runs_;
+  bool are_in_place_ = true;  // one tap, neither strides nor padding: rows are pixels, found without divisions
 };
 
 }  // namespace autograph

@@ -44,7 +44,7 @@ QuantizedCost::QuantizedCost(const QuantizedCall& product, bool has_vnni)
 }
 
 double QuantizedCost::integer_ns() const {
-  constexpr double kRowNs = 10, kRunNs = 8, kByteNs = 0.15, kFinishNs = 0.45;
+  constexpr double kRowNs = 10, kRunNs = 8, kByteNs = 0.2, kFinishNs = 0.45;
   const double prepared = rows_ * (kRowNs + kRunNs * runs_ + kByteNs * depth_);
   return prepared + y_elements_ * (kFinishNs + depth_ / (has_vnni_ ? kQuadsPerNs : kPairsPerNs));
 }

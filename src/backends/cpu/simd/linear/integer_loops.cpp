@@ -171,9 +171,11 @@ HWY_INLINE void multiply_rows(const Tile<Layout>& tile) {
     for (int v = 0; v < kPairVectors; ++v) {
       PairV sum = sums[r][v];
       if (tile.is_last) {
-        if (tile.zeros)
+        if (tile.zeros) {
           sum = hn::Sub(sum, hn::Mul(hn::LoadU(d, tile.zeros + v * lanes), hn::Set(d, tile.terms[r].sum)));
-        if constexpr (kKeepsZero<Layout>) {
+        }
+        // Activations behind a relu have a zero point of 0.
+        if (kKeepsZero<Layout> && tile.terms[r].zero != 0) {
           sum = hn::Sub(sum, hn::Mul(hn::LoadU(d, tile.column_sums + v * lanes), hn::Set(d, tile.terms[r].zero)));
         }
       }
