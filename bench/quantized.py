@@ -2,7 +2,7 @@
 """Times models in f32, in bf16 and quantized to 8 bits, in AutoGraph and ONNX Runtime, in turns, and prints ratios.
 
     python bench/quantized.py [--models cnn,mlp,FILE.onnx,...] [--rounds N] [--threads N] [--autograph build/autograph]
-        [--keep DIR] [--realtime]
+        [--keep DIR] [--realtime] [--flags=FLAGS]
 
 Makes the models with seeded random weights: `cnn`, the layers of ResNet-18, and `mlp`, the products of a transformer
 (four times 768 -> 3072 -> 768 with gelu, 128 rows). A file (of export_models.py, for example) must have static shapes.
@@ -163,7 +163,7 @@ def write_models(name, folder):
 
 def contestants(path, quantized, options):
     """Name -> (precision, file, how to start it)."""
-    program = [options.autograph]
+    program = [options.autograph, *options.flags.split()]
     threads = options.threads
     return {
         "onnxruntime f32": ("f32", path, lambda: peer_processes.Worker("onnxruntime", threads)),
@@ -234,6 +234,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.7)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--autograph", default="build/autograph")
+    parser.add_argument("--flags", default="", help="more flags for AutoGraph, for example --flags=--fixed-threads")
     parser.add_argument("--realtime", action="store_true", help="put what is measured before other work; needs root")
     parser.add_argument("--keep", help="folder for the models, which stay there")
     options = parser.parse_args()
