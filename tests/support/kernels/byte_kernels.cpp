@@ -39,7 +39,8 @@ Tensor run_in_layouts(const Kernel& kernel, const KernelCase& test, const Kernel
   const auto bytes = static_cast<int64_t>(element_size(y.dtype())) * *y.shape().num_elements();
   Tensor memory = Tensor::empty(DType::u8, {bytes + kGuard});
   std::memset(memory.mutable_raw(), 0xA5, memory.size_bytes());
-  const TensorView output(y.dtype(), call.output_dims(0), memory.mutable_raw());
+  const Dims dims = call.output_dims(0);  // which the view refers to
+  const TensorView output(y.dtype(), dims, memory.mutable_raw());
   Tensor scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(kernel.scratch_bytes())});
   kernel.run({.inputs = views, .outputs = {&output, 1}, .scratch = scratch.mutable_raw()});
   const auto guard = memory.elements<uint8_t>().last(kGuard);
