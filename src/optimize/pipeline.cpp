@@ -44,6 +44,7 @@ constexpr PassDef kPasses[] = {
     {"simplify_arithmetic", "Remove arithmetic without effect.", simplify_arithmetic},
     {"common_subexpressions", "Compute equal nodes once.", common_subexpressions},
     {"keep_bytes", "Move and select quantized elements as bytes.", keep_bytes},
+    {"lower_quantized", "Dequantize what there are no kernels of bytes for.", lower_quantized},
     {"use_integers", "Compute dequantized convolutions and products with integers.", use_integers},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants},
     {"flush_subnormals", "Make zeros of weights next to 0, with which processors multiply slowly.", flush_subnormals},

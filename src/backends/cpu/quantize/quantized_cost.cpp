@@ -40,6 +40,8 @@ QuantizedCost::QuantizedCost(const QuantizedCall& product, bool has_vnni)
       resolve_windows(window_spec(*product.attributes, Dims(product.w_dims.begin() + 2, product.w_dims.end())),
                       std::span<const int64_t>(product.x_dims).subspan(2));
   for (size_t a = 0; a + 1 < axes.size(); ++a) runs_ *= static_cast<double>(axes[a].kernel);
+  x_elements_ = rows_ * static_cast<double>(product.x_dims[1]);
+  for (const WindowAxis& axis : axes) x_elements_ *= static_cast<double>(axis.stride);
   saved_ = saved_by_winograd(product, axes);
 }
 

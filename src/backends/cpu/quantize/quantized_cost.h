@@ -5,7 +5,9 @@
 
 namespace autograph {
 
-/// Estimates for one thread, fitted to networks on a CPU with AVX2 alone. With VNNI integers are always faster.
+/// Estimates for one thread, fitted to networks on a CPU with AVX2 alone. With VNNI integers are always faster. Both
+/// grow with the rows of the result in the same way, so that which one is less does not depend on them: a pass that
+/// does not know all extents yet decides as the kernel does later.
 class QuantizedCost {
  public:
   QuantizedCost(const QuantizedCall& product, bool has_vnni);
