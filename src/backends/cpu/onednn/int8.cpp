@@ -77,13 +77,6 @@ std::string why_not_exact(const QuantizedCall& call) {
 }  // namespace
 
 std::optional<QuantizedCall> read_int8(const KernelCall& call, std::string& why_not) {
-  for (const auto& types : {call.inputs, call.outputs}) {
-    for (const Type& type : types) {
-      if (!type.is_tensor() || type.shape().num_elements() != 0) continue;
-      why_not = "a tensor without elements";
-      return std::nullopt;
-    }
-  }
   auto read = QuantizedCall::read(call, why_not);
   if (!read) return std::nullopt;
   why_not = read->why_not_signed_weights();

@@ -323,6 +323,13 @@ std::string why_not_sizes(const QuantizedCall& call) {
 }  // namespace
 
 std::optional<QuantizedCall> QuantizedCall::read(const KernelCall& call, std::string& why_not) {
+  for (const auto& types : {call.inputs, call.outputs}) {
+    for (const Type& type : types) {
+      if (!type.is_tensor() || type.shape().num_elements() != 0) continue;
+      why_not = "a tensor without elements";
+      return std::nullopt;
+    }
+  }
   QuantizedCall result;
   if (call.outputs.size() != 1) {
     why_not = "more than one output";

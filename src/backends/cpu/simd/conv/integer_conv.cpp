@@ -46,7 +46,7 @@ class IntegerConv : public Kernel {
         outputs_(call.input_dims(kW)[0] / groups_),
         windows_(call) {
     const double products = static_cast<double>(images_ * groups_ * outputs_ * windows_.pixels() * depth());
-    threads_ = useful_threads(call.threads, static_cast<int64_t>(std::min(products / kProductsOfWork, 1e15)));
+    threads_ = useful_integer_threads(call.threads, products);
     const int64_t width = integer_panel_width();
     const int64_t fit = std::clamp<int64_t>(kPanelBytes / depth(), width, kPixels);
     // Enough parts for all threads.
@@ -100,9 +100,6 @@ class IntegerConv : public Kernel {
   }
 
  private:
-  // In the time that one element takes (parallel.h).
-  static constexpr double kProductsOfWork = 16;
-
   int64_t depth() const { return channels_ * windows_.taps(); }
   int64_t rows() const { return groups_ * outputs_; }
   int64_t panel_bytes() const { return chunk_ / integer_panel_width() * integer_panel_bytes(depth(), kPacked); }

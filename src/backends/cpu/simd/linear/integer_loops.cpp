@@ -7,6 +7,7 @@
 
 #include "backends/cpu/quantize/integer_cost.h"
 #include "backends/cpu/simd/isa.h"
+#include "backends/cpu/threads/parallel.h"
 #include "base/check.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -573,6 +574,27 @@ void pack_integer_rows(const ByteMatrix& rows, int64_t count, int64_t k, int64_t
 
 void finish_integer_panels(int64_t count, int64_t depth, PackedWhen packed, int8_t* panels) {
   HWY_DYNAMIC_DISPATCH(finish_panels)(count, depth, packed, panels);
+}
+
+void pack_integer_matrices(const ByteMatrices& matrices, int threads, PackedWhen packed, int8_t* panels) {
+  const int64_t depth = matrices.depth, columns = matrices.columns;
+  const int64_t group = integer_group(packed), groups = (depth + group - 1) / group, width = integer_panel_width();
+  const int64_t panels_of_matrix = (columns + width - 1) / width, panel_size = integer_panel_bytes(depth, packed);
+  for_shares(threads, matrices.count * groups, [&](int64_t begin, int64_t end, int) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t matrix = unit / groups, k = unit % groups * group;
+      pack_integer_rows({matrices.bytes + (matrix * depth + k) * columns, columns, matrices.is_signed}, columns, k,
+                        depth, packed, panels + matrix * panels_of_matrix * panel_size);
+    }
+  });
+  for_shares(threads, matrices.count * panels_of_matrix, [&](int64_t begin, int64_t end, int) {
+    finish_integer_panels((end - begin) * width, depth, packed, panels + begin * panel_size);
+  });
+}
+
+int useful_integer_threads(int threads, double products) {
+  constexpr double kProductsOfWork = 16;  // in the time that one element takes (parallel.h)
+  return useful_threads(threads, static_cast<int64_t>(std::min(products / kProductsOfWork, 1e15)));
 }
 
 void multiply_integers(const IntegerProductTask& task) { HWY_DYNAMIC_DISPATCH(multiply)(task); }

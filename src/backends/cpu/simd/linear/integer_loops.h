@@ -60,6 +60,18 @@ void pack_integer_rows(const ByteMatrix& rows, int64_t count, int64_t k, int64_t
 /// Once all rows are packed: finishes the panels of `count` columns.
 void finish_integer_panels(int64_t count, int64_t depth, PackedWhen packed, int8_t* panels);
 
+/// Matrices of bytes [count, depth, columns].
+struct ByteMatrices {
+  const uint8_t* bytes;
+  int64_t count, depth, columns;
+  bool is_signed;
+};
+/// Packs and finishes the panels of all columns of each matrix, one after the other.
+void pack_integer_matrices(const ByteMatrices& matrices, int threads, PackedWhen packed, int8_t* panels);
+
+/// How many of `threads` are worth using for so many products of bytes.
+int useful_integer_threads(int threads, double products);
+
 /// y [count, columns] = rows times columns, both without their zero points.
 struct IntegerProductTask {
   const void* rows;  ///< Prepared, one after the other.

@@ -55,11 +55,11 @@ class IntegerMatmul : public Kernel {
       }
     }
     const double products = static_cast<double>(rows_ * num_pairings() * columns_) * static_cast<double>(depth_);
-    threads_ = useful_threads(call.threads, static_cast<int64_t>(std::min(products / kProductsOfWork, 1e15)));
+    threads_ = useful_integer_threads(call.threads, products);
     if (const Tensor* constant = call.constant(kB)) {
       packed_ = PackedConstants::share(call.packed, {*constant}, "integer_matmul_simd", [&] {
         Tensor packed = Tensor::empty(DType::i8, {packed_bytes()});
-        pack_all(static_cast<const uint8_t*>(constant->raw()), packed.mutable_data<int8_t>(), 1);
+        pack_integer_matrices(matrices_of(constant->raw()), 1, when_, packed.mutable_data<int8_t>());
         return packed;
       });
     }
@@ -78,7 +78,7 @@ class IntegerMatmul : public Kernel {
     const int8_t* panels_of_b = packed_ ? packed_->data<int8_t>() : nullptr;
     if (!packed_) {
       auto* const to = static_cast<int8_t*>(args.scratch) + scratch_bytes() - packed_bytes();
-      pack_all(static_cast<const uint8_t*>(args.inputs[kB].raw()), to, threads_);
+      pack_integer_matrices(matrices_of(args.inputs[kB].raw()), threads_, when_, to);
       panels_of_b = to;
     }
     prepare_rows(args, rows, terms);
@@ -90,9 +90,9 @@ class IntegerMatmul : public Kernel {
   }
 
  private:
-  // In the time that one element takes (parallel.h).
-  static constexpr double kProductsOfWork = 16;
-
+  ByteMatrices matrices_of(const void* b) const {
+    return {static_cast<const uint8_t*>(b), b_matrices_, depth_, columns_, b_is_signed_};
+  }
   size_t row_bytes() const { return aligned_size(static_cast<size_t>(all_rows_ * integer_row_bytes(depth_, when_))); }
   size_t term_bytes() const { return aligned_size(static_cast<size_t>(all_rows_) * sizeof(IntegerRow)); }
   size_t zero_bytes() const {
@@ -102,22 +102,6 @@ class IntegerMatmul : public Kernel {
   int64_t panels() const { return (columns_ + integer_panel_width() - 1) / integer_panel_width(); }
   int64_t matrix_bytes() const { return panels() * integer_panel_bytes(depth_, when_); }
   int64_t packed_bytes() const { return b_matrices_ * matrix_bytes(); }
-
-  // Groups of rows are shared.
-  void pack_all(const uint8_t* b, int8_t* to, int threads) const {
-    const int64_t group = integer_group(when_), groups = (depth_ + group - 1) / group;
-    for_shares(threads, b_matrices_ * groups, [&](int64_t begin, int64_t end, int) {
-      for (int64_t unit = begin; unit < end; ++unit) {
-        const int64_t matrix = unit / groups, k = unit % groups * group;
-        pack_integer_rows({b + (matrix * depth_ + k) * columns_, columns_, b_is_signed_}, columns_, k, depth_, when_,
-                          to + matrix * matrix_bytes());
-      }
-    });
-    for_shares(threads, b_matrices_ * panels(), [&](int64_t begin, int64_t end, int) {
-      finish_integer_panels((end - begin) * integer_panel_width(), depth_, when_,
-                            to + begin * integer_panel_bytes(depth_, when_));
-    });
-  }
 
   void prepare_rows(const KernelArgs& args, char* rows, IntegerRow* terms) const {
     const auto* a = static_cast<const uint8_t*>(args.inputs[kA].raw());

@@ -75,13 +75,13 @@ class QuantizedProduct : public Kernel {
     product.is_conv() ? read_windows(product) : read_stacks(product);
     for (const int64_t extent : product.x_dims) x_bytes_ *= extent;
     const double products = static_cast<double>(num_pairings() * rows_ * columns_) * static_cast<double>(depth_);
-    threads_ = useful_threads(call.threads, static_cast<int64_t>(std::min(products / kProductsOfWork, 1e15)));
+    threads_ = useful_integer_threads(call.threads, products);
     fill_finish(product);
     if (!product.weights.is_present()) return;
     const std::string form = "quantized_product_simd " + std::to_string(product.channel_axis_of_weights());
     packed_ = PackedConstants::share(call.packed, {product.weights}, form, [&] {
       Tensor packed = Tensor::empty(DType::i8, {packed_bytes()});
-      pack_all(static_cast<const uint8_t*>(matrix_of(product).raw()), packed.mutable_data<int8_t>(), 1);
+      pack_integer_matrices(matrices_of(matrix_of(product).raw()), 1, when_, packed.mutable_data<int8_t>());
       return packed;
     });
   }
@@ -99,7 +99,7 @@ class QuantizedProduct : public Kernel {
     const int8_t* panels = packed_ ? packed_->data<int8_t>() : nullptr;
     if (!packed_) {
       auto* const to = static_cast<int8_t*>(args.scratch) + memory_of_threads();
-      pack_all(static_cast<const uint8_t*>(args.inputs[w_input_].raw()), to, threads_);
+      pack_integer_matrices(matrices_of(args.inputs[w_input_].raw()), threads_, when_, to);
       panels = to;
     }
     const auto* x = static_cast<const uint8_t*>(args.inputs[static_cast<size_t>(x_.input)].raw());
@@ -125,9 +125,6 @@ class QuantizedProduct : public Kernel {
   }
 
  private:
-  // In the time that one element takes (parallel.h).
-  static constexpr double kProductsOfWork = 16;
-
   // Rows are shared where each thread has so many tiles of them, so that one more or less makes no difference.
   static constexpr int64_t kTilesOfThread = 8;
   static constexpr int64_t kNoOffset = 0;
@@ -175,6 +172,9 @@ class QuantizedProduct : public Kernel {
     pairings_.resize(1);
   }
 
+  ByteMatrices matrices_of(const void* w) const {
+    return {static_cast<const uint8_t*>(w), matrices_, depth_, columns_, w_is_signed_};
+  }
   int64_t num_pairings() const { return static_cast<int64_t>(pairings_.size()); }
   int64_t panels() const { return (columns_ + integer_panel_width() - 1) / integer_panel_width(); }
   int64_t matrix_bytes() const { return panels() * integer_panel_bytes(depth_, when_); }
@@ -224,22 +224,6 @@ class QuantizedProduct : public Kernel {
     finish_.residual = product.residual->dtype;
     finish_.residual_scale = product.residual->scale / unit;
     finish_.residual_zero = product.residual->zero;
-  }
-
-  // Groups of rows are shared.
-  void pack_all(const uint8_t* w, int8_t* to, int threads) const {
-    const int64_t group = integer_group(when_), groups = (depth_ + group - 1) / group;
-    for_shares(threads, matrices_ * groups, [&](int64_t begin, int64_t end, int) {
-      for (int64_t unit = begin; unit < end; ++unit) {
-        const int64_t matrix = unit / groups, k = unit % groups * group;
-        pack_integer_rows({w + (matrix * depth_ + k) * columns_, columns_, w_is_signed_}, columns_, k, depth_, when_,
-                          to + matrix * matrix_bytes());
-      }
-    });
-    for_shares(threads, matrices_ * panels(), [&](int64_t begin, int64_t end, int) {
-      finish_integer_panels((end - begin) * integer_panel_width(), depth_, when_,
-                            to + begin * integer_panel_bytes(depth_, when_));
-    });
   }
 
   void compute(const uint8_t* x, int64_t pairing, const int8_t* panels, const Range& rows, const Range& columns,
@@ -392,20 +376,9 @@ class TurnedConv : public Kernel {
   size_t bytes_ = 0;  // of turned inputs
 };
 
-std::optional<QuantizedCall> read(const KernelCall& call, std::string& reason) {
-  for (const auto& types : {call.inputs, call.outputs}) {
-    for (const Type& type : types) {
-      if (!type.is_tensor() || type.shape().num_elements() != 0) continue;
-      reason = "a tensor without elements";
-      return std::nullopt;
-    }
-  }
-  return QuantizedCall::read(call, reason);
-}
-
 std::string why_not(const KernelCall& call) {
   std::string reason;
-  const auto product = read(call, reason);
+  const auto product = QuantizedCall::read(call, reason);
   if (!product) return reason;
   const bool is_transposed = product->channel_axis_of_weights() == 0;
   if (is_transposed && !product->weights.is_present()) return "weights that are not known";
@@ -423,7 +396,7 @@ double cost_us(const KernelCall& call, const QuantizedCall& product) {
 
 std::vector<KernelVariant> variants(const KernelCall& call) {
   std::string ignored;
-  const auto product = read(call, ignored);
+  const auto product = QuantizedCall::read(call, ignored);
   const double us = cost_us(call, *product);
   if (!product->is_conv()) return {{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
   std::vector<Layout> inputs(call.inputs.size(), Layout::row_major);
@@ -440,7 +413,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
 
 Prepared prepare(const KernelCall& call) {
   std::string reason;
-  const auto product = read(call, reason);
+  const auto product = QuantizedCall::read(call, reason);
   if (!product) return {nullptr, reason};
   auto kernel = std::make_unique<QuantizedProduct>(call, *product);
   if (!product->is_conv() || call.variant->output(0) == Layout::channels_last) return {std::move(kernel), ""};
