@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "graph/nested/function_body.h"
+#include "graph/nested/new_nodes.h"
 
 namespace autograph {
 
@@ -16,10 +17,7 @@ void replace_by_body(Graph& graph, NodeId id) {
   }
   const size_t first_new = graph.node_capacity();
   const std::vector<Var> results = add_body(op, context);
-  for (size_t n = first_new; n < graph.node_capacity(); ++n) {
-    const NodeId added{static_cast<uint32_t>(n)};
-    if (graph.is_live(added)) graph.set_provenance(added, provenance);
-  }
+  set_provenance_of_new(graph, first_new, provenance);
   AG_CHECK(results.size() >= outputs.size(), "[{}] decompose gave {} values, expected {}", op.name, results.size(),
            outputs.size());
   for (size_t k = 0; k < outputs.size(); ++k) {

@@ -9,14 +9,13 @@
 #include "autograph/builder.h"
 #include "autograph/op_def.h"
 #include "autograph/ops/quantize.h"
+#include "graph/nested/new_nodes.h"
 #include "ops/defs.h"
 #include "optimize/match.h"
 #include "optimize/passes/passes.h"
 
 namespace autograph {
 namespace {
-
-Var var(Graph& graph, ValueId v) { return v.is_valid() ? Var(graph, v) : Var(); }
 
 // A constant of one element as a number; nothing when it is something else.
 Var number(Graph& graph, ValueId v) {
@@ -54,7 +53,7 @@ Var real_bias(Graph& graph, const std::vector<ValueId>& inputs) {
   const bool is_row = scales.size() > 1;
   const Tensor scale =
       is_row ? Tensor::of<float>({static_cast<int64_t>(scales.size())}, scales) : Tensor::scalar(scales[0]);
-  return dequantize_linear(var(graph, inputs[kBias]), constant(graph, scale), Var(), 0);
+  return dequantize_linear(Var(graph, inputs[kBias]), constant(graph, scale), Var(), 0);
 }
 
 bool lower(Graph& graph, NodeId id, const PassContext& context) {
@@ -74,9 +73,7 @@ bool lower(Graph& graph, NodeId id, const PassContext& context) {
   if (!x.is_valid() || !w.is_valid()) return false;
   const Var y = is_conv ? apply(conv_def(), {x, w, real_bias(graph, inputs)}, attributes) : apply(matmul_def(), {x, w});
   const Var result = quantize_linear(y, y_scale, y_zero);
-  for (size_t n = first_new; n < graph.node_capacity(); ++n) {
-    graph.set_provenance(NodeId{static_cast<uint32_t>(n)}, provenance);
-  }
+  set_provenance_of_new(graph, first_new, provenance);
   replace_node(graph, id, {result.id()});
   return true;
 }

@@ -4,6 +4,7 @@
 
 #include "autograph/verify.h"
 #include "base/check.h"
+#include "graph/nested/new_nodes.h"
 #include "graph/schema.h"
 #include "io/onnx/contrib/body.h"
 #include "tensor/front_axis.h"
@@ -80,9 +81,7 @@ std::vector<ValueId> spell_out(ForeignNode& node) {
   const size_t first_new = node.graph.node_capacity();
   ContribCall call(node);
   const std::vector<Var> results = op.body(call);
-  for (size_t n = first_new; n < node.graph.node_capacity(); ++n) {
-    node.graph.set_provenance(NodeId{static_cast<uint32_t>(n)}, node.provenance);
-  }
+  set_provenance_of_new(node.graph, first_new, node.provenance);
   std::vector<ValueId> outputs;
   for (const Var& result : results) outputs.push_back(result.is_valid() ? result.id() : ValueId{});
   return outputs;

@@ -27,6 +27,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/reduction.h"
+#include "graph/nested/new_nodes.h"
 #include "ops/defs.h"
 #include "optimize/attention_operands.h"
 #include "optimize/match.h"
@@ -85,9 +86,7 @@ class AttentionFuser {
     for (uint32_t i = first_new; i < graph_.node_capacity(); ++i) {
       if (graph_.is_live(NodeId{i})) origins = Provenance::merged(origins, graph_.node(NodeId{i}).provenance());
     }
-    for (uint32_t i = first_new; i < graph_.node_capacity(); ++i) {
-      if (graph_.is_live(NodeId{i})) graph_.set_provenance(NodeId{i}, origins);
-    }
+    set_provenance_of_new(graph_, first_new, origins);
   }
 
   // ---- Forms ----
