@@ -14,7 +14,9 @@
 
 #include "autograph/op_def.h"
 #include "backends/cpu/cpu_kernels.h"
+#include "backends/cpu/quantize/is_byte.h"
 #include "backends/cpu/threads/parallel.h"
+#include "backends/cpu/unpadded_layouts.h"
 #include "graph/run_reference.h"
 #include "ops/defs.h"
 #include "tensor/size_of.h"
@@ -96,8 +98,6 @@ LookUp best_look_up() {
   return look_up;
 }
 
-bool is_byte(const Type& type) { return type.dtype() == DType::u8 || type.dtype() == DType::i8; }
-
 // Every node works element by element, with nothing but known numbers beside what comes from the input.
 std::string why_not_body(const Graph& body) {
   for (const ValueId v : body.constants()) {
@@ -114,8 +114,9 @@ std::string why_not_body(const Graph& body) {
 
 std::string why_not(const KernelCall& call) {
   if (call.inputs.size() != 1 || call.outputs.size() != 1) return "more than one input or output";
-  const bool is_f32 = call.outputs[0].dtype() == DType::f32;
-  if (!is_byte(call.inputs[0]) || !(is_byte(call.outputs[0]) || is_f32)) {
+  const DType y = call.outputs[0].dtype();
+  const bool is_f32 = y == DType::f32;
+  if (!is_byte(call.inputs[0].dtype()) || !(is_byte(y) || is_f32)) {
     return "an input of other than 8 bits, or an output of other than 8 bits and f32";
   }
   if (call.inputs[0].shape() != call.outputs[0].shape()) return "an output of other dims";
@@ -178,9 +179,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   constexpr double kBytesPerUs = 4e4;
   const double us = 0.25 + static_cast<double>(size_of(call.inputs[0]) + size_of(call.outputs[0])) / (2 * kBytesPerUs);
   std::vector<KernelVariant> result{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
-  const Dims dims = call.output_dims(0);
-  for (const Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
-    if (!fits_rank(layout, dims.size()) || dims[1] % channel_block(layout) != 0) continue;
+  for (const Layout layout : unpadded_layouts(call.output_dims(0))) {
     result.push_back({.name = "", .inputs = {layout}, .outputs = {layout}, .cost_us = us});
   }
   return result;

@@ -9,6 +9,7 @@
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/simd/elementwise/broadcast_axes.h"
+#include "backends/cpu/unpadded_layouts.h"
 #include "tensor/size_of.h"
 
 namespace autograph {
@@ -99,8 +100,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
     is_full[k] = true;
   }
   if (call.outputs[0].dtype() != DType::f32) return result;
-  for (const Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
-    if (!fits_rank(layout, out.size()) || out[1] % channel_block(layout) != 0) continue;
+  for (const Layout layout : unpadded_layouts(out)) {
     std::vector<Layout> inputs;
     for (const bool full : is_full) inputs.push_back(full ? layout : Layout::row_major);
     result.push_back({.name = "", .inputs = inputs, .outputs = {layout}, .cost_us = us});

@@ -6,14 +6,13 @@
 #include <set>
 
 #include "autograph/op_def.h"
+#include "backends/cpu/quantize/is_byte.h"
 #include "ops/defs.h"
 #include "tensor/front_axis.h"
 
 namespace autograph {
 
 namespace {
-
-bool is_byte(DType dtype) { return dtype == DType::i8 || dtype == DType::u8; }
 
 std::optional<std::vector<float>> floats(const Tensor& tensor) {
   if (!tensor.is_present() || tensor.dtype() != DType::f32 || tensor.num_elements() == 0) return std::nullopt;

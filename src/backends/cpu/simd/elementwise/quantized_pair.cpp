@@ -12,8 +12,10 @@
 #include <optional>
 
 #include "autograph/graph.h"
+#include "backends/cpu/quantize/is_byte.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/threads/parallel.h"
+#include "backends/cpu/unpadded_layouts.h"
 #include "ops/defs.h"
 #include "tensor/size_of.h"
 
@@ -251,7 +253,6 @@ class PairReader {
   bool can_be_first(const Operand& operand) const {
     return is_byte(call_.inputs[operand.input].dtype()) && call_.input_dims(operand.input) == call_.output_dims(0);
   }
-  static bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
   const KernelCall& call_;
   const Graph& body_;
@@ -389,8 +390,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   std::vector<KernelVariant> result{{.name = "", .inputs = {}, .outputs = {}, .cost_us = us}};
   const Dims y = call.output_dims(0);
   const bool is_spread = call.input_dims(0) != call.input_dims(1);
-  for (const Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
-    if (!fits_rank(layout, y.size()) || y[1] % channel_block(layout) != 0) continue;
+  for (const Layout layout : unpadded_layouts(y)) {
     if (is_spread && layout != Layout::channels_last) continue;
     KernelVariant variant{.name = "", .inputs = {}, .outputs = {layout}, .cost_us = us};
     for (size_t k = 0; k < call.inputs.size(); ++k) {

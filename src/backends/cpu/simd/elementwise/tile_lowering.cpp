@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "backends/cpu/quantize/is_byte.h"
 #include "backends/cpu/simd/elementwise/tile_program.h"
 #include "ops/defs.h"
 #include "ops/elementwise/formula/formula_table.h"
@@ -51,8 +52,6 @@ TileValue append_clip(TileProgram& program, const TileNode& node) {
   if (has(node, 2)) y = program.emit({.op = kTileOp<formulas::Min>, .operands = {y, node.operands[2]}});
   return has(node, 1) || has(node, 2) ? y : program.emit({.op = kTileOp<formulas::Identity>, .operands = {y}});
 }
-
-bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
 // Common exponents are multiplications, as long as they are known and the same for all elements.
 TileInstruction pow_instruction(const TileNode& node) {

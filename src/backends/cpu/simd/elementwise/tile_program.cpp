@@ -7,6 +7,7 @@
 
 #include "backends/cpu/simd/elementwise/broadcast_axes.h"
 #include "backends/cpu/threads/parallel.h"
+#include "backends/cpu/unpadded_layouts.h"
 #include "ops/elementwise/formula/formula_table.h"
 #include "tensor/size_of.h"
 
@@ -517,9 +518,7 @@ std::vector<KernelVariant> tile_variants(const KernelCall& call) {
   for (const Type& type : call.outputs) {
     if (type.dtype() == DType::boolean) return result;
   }
-  for (const Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
-    // Padding would have to stay zero, which not every formula gives.
-    if (!fits_rank(layout, output.size()) || output[1] % channel_block(layout) != 0) continue;
+  for (const Layout layout : unpadded_layouts(output)) {
     KernelVariant variant{.name = "", .inputs = {}, .outputs = {}, .cost_us = us};
     for (size_t k = 0; k < call.inputs.size(); ++k) {
       variant.inputs.push_back(is_full(k) ? layout : Layout::row_major);
