@@ -141,6 +141,9 @@ std::vector<Option> model_option_table(ModelOptions& options) {
        .doc = "Map large weights from the .onnx file and its data instead of reading them, so that processes share "
               "them. Whoever truncates such a file kills the process.",
        .target = &options.map_weights},
+      {.names = "--allow-hard-links",
+       .doc = "Read weights also from files that have several names, as some installers make them.",
+       .target = &options.allow_hard_links},
       {.names = "--channel-block",
        .value_name = "N",
        .doc = "Channels of a block, 8 or 16, in files that ONNX Runtime optimised for its own kernels and that do not "
@@ -201,7 +204,9 @@ LoadedModel load_model(const Session& session, const ModelOptions& options) {
       loaded.model.input_defaults = plan->input_defaults;
       loaded.plan = std::move(plan);
     } else {
-      LoadOptions how{.map_weights = options.map_weights, .channel_block = options.channel_block};
+      LoadOptions how{.allow_hard_links = options.allow_hard_links,
+                      .map_weights = options.map_weights,
+                      .channel_block = options.channel_block};
       for (const std::string& input : options.inputs) {
         if (const size_t equals = input.find('='); equals != std::string::npos) {
           how.given_inputs.push_back(input.substr(0, equals));

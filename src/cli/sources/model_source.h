@@ -18,10 +18,11 @@ namespace autograph::cli {
 /// A batch that nobody gave.
 inline constexpr int64_t kNoBatch = std::numeric_limits<int64_t>::min();
 
-/// MODEL, --map-weights, --channel-block, --batch and --dim.
+/// MODEL, --map-weights, --allow-hard-links, --channel-block, --batch and --dim.
 struct ModelOptions {
   std::string model;
   bool map_weights = false;
+  bool allow_hard_links = false;
   int64_t channel_block = 0;  ///< 0: not given.
   int64_t batch = kNoBatch;
   std::vector<std::string> dims;         ///< "NAME=N"

@@ -163,7 +163,7 @@ Model import_model(const ModelBytes& bytes, const std::string& directory, const 
   finder.visit(proto.graph().node(), opsets);
   throw_if_missing(finder.missing());
 
-  ExternalFiles files(directory, options.allow_hard_links);
+  ExternalFiles files(directory, bytes.file ? bytes.file->name() : "", options.allow_hard_links);
   TensorReader tensors(files, options, bytes);
   GraphImporter importer(functions, tensors, options);
   Model model;

@@ -15,7 +15,7 @@ constexpr int kMaxDepth = 16;
 
 class ValueReader {
  public:
-  explicit ValueReader(const std::string& path) : path_(path), files_("", false), tensors_(files_, options_) {}
+  explicit ValueReader(const std::string& path) : path_(path), files_("", "", false), tensors_(files_, options_) {}
 
   Datum read_sequence(const onnx::SequenceProto& proto, int depth = 0) {
     check_depth(depth);

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 #include "base/check.h"
@@ -86,11 +87,27 @@ ExternalRange parse_external_range(const std::map<std::string, std::string>& ent
   return range;
 }
 
-ExternalFiles::ExternalFiles(std::string directory, bool allow_hard_links)
-    : directory_(std::move(directory)), allow_hard_links_(allow_hard_links) {}
+ExternalFiles::ExternalFiles(std::string directory, std::string model, bool allow_hard_links)
+    : directory_(std::move(directory)), model_(std::move(model)), allow_hard_links_(allow_hard_links) {}
 
 ExternalFiles::~ExternalFiles() {
   if (directory_fd_ >= 0) ::close(directory_fd_);
+}
+
+int ExternalFiles::open_linked(const std::string& location) const {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path target = fs::canonical(fs::path(directory_) / location, failed);
+  if (failed) return -1;
+  for (const fs::path& root : {fs::canonical(directory_, failed), fs::canonical(model_, failed).parent_path()}) {
+    const fs::path below = target.lexically_relative(root);
+    if (root.empty() || below.empty() || *below.begin() == "..") continue;
+    const int directory = ::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = directory < 0 ? -1 : open_beneath(directory, {below.begin(), below.end()});
+    if (directory >= 0) ::close(directory);
+    if (fd >= 0) return fd;
+  }
+  return -1;
 }
 
 std::shared_ptr<const InputFile> ExternalFiles::open(const std::string& location, const std::string& tensor) {
@@ -100,10 +117,14 @@ std::shared_ptr<const InputFile> ExternalFiles::open(const std::string& location
   const std::vector<std::string> parts = split_location(location, tensor);
   if (directory_fd_ < 0) directory_fd_ = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   AG_CHECK_USER(directory_fd_ >= 0, IoError, "[onnx] directory '{}': {}", directory_, std::strerror(errno));
-  const int fd = open_beneath(directory_fd_, parts);
-  const bool is_link = fd < 0 && (errno == ELOOP || errno == EXDEV);
-  AG_CHECK_USER(!is_link, FormatError, "[onnx] external_data of '{}': '{}' goes through a symbolic link", tensor,
-                location);
+  int fd = open_beneath(directory_fd_, parts);
+  if (fd < 0 && (errno == ELOOP || errno == EXDEV)) {
+    fd = open_linked(location);
+    AG_CHECK_USER(fd >= 0, FormatError,
+                  "[onnx] external_data of '{}': '{}' goes through a symbolic link that leads nowhere or out of the "
+                  "model's directory",
+                  tensor, location);
+  }
   AG_CHECK_USER(fd >= 0 || (errno != ENOENT && errno != ENOTDIR), FormatError,
                 "[onnx] external_data of '{}': no file '{}' in '{}' (the model is incomplete without it)", tensor,
                 location, directory_);
@@ -113,7 +134,8 @@ std::shared_ptr<const InputFile> ExternalFiles::open(const std::string& location
   AG_CHECK_USER(file->is_regular(), FormatError, "[onnx] external_data of '{}': '{}' is not a regular file", tensor,
                 location);
   AG_CHECK_USER(allow_hard_links_ || file->num_links() == 1, FormatError,
-                "[onnx] external_data of '{}': '{}' has {} hard links, expected 1 (allow_hard_links accepts them)",
+                "[onnx] external_data of '{}': '{}' has {} hard links, expected 1; it may be a file from elsewhere "
+                "(--allow-hard-links, or allow_hard_links, accepts it)",
                 tensor, location, file->num_links());
   return file;
 }

@@ -1,7 +1,8 @@
 // Reads weights that a model keeps in files of their own, without ever leaving the model's directory.
 //
-// A location is a relative path below that directory: no "..", no absolute path, no symbolic link on the way, a regular
-// file with one name (unless hard links are allowed).
+// A location is a relative path below that directory: no "..", no absolute path, a regular file with one name (unless
+// hard links are allowed). Symbolic links must stay below it, or below the directory that holds the model's file itself
+// where the model's path is a link: caches of downloads keep all files of a model in one folder under other names.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,8 @@ struct ExternalBytes {
 /// The files below one directory.
 class ExternalFiles {
  public:
-  /// `directory` "" means that there are none.
-  ExternalFiles(std::string directory, bool allow_hard_links);
+  /// `directory` "" means that there are none; `model` is the path of the model's file, "" where it has none.
+  ExternalFiles(std::string directory, std::string model, bool allow_hard_links);
   ~ExternalFiles();
   ExternalFiles(const ExternalFiles&) = delete;
   ExternalFiles& operator=(const ExternalFiles&) = delete;
@@ -44,7 +45,9 @@ class ExternalFiles {
 
  private:
   std::shared_ptr<const InputFile> open(const std::string& location, const std::string& tensor);
-  std::string directory_;
+  // Follows symbolic links where they may lead; less than 0 where they do not.
+  int open_linked(const std::string& location) const;
+  std::string directory_, model_;
   bool allow_hard_links_;
   int directory_fd_ = -1;
   std::string location_;                   // of last_

@@ -124,19 +124,48 @@ TEST_F(ExternalData, RefusesPathsThatLeaveTheDirectory) {
             "[onnx] external_data of 'w': location: expected a relative path, got '/etc/hostname'");
 }
 
-TEST_F(ExternalData, RefusesSymbolicLinks) {
+TEST_F(ExternalData, RefusesSymbolicLinksThatLeaveTheDirectory) {
   fs::create_symlink(directory_ / "secret.bin", directory_ / "model" / "link.bin");
   fs::create_directory_symlink(directory_, directory_ / "model" / "up");
-  EXPECT_EQ(load(entry("location", "link.bin")),
-            "[onnx] external_data of 'w': 'link.bin' goes through a symbolic link");
-  EXPECT_EQ(load(entry("location", "up/secret.bin")),
-            "[onnx] external_data of 'w': 'up/secret.bin' goes through a symbolic link");
+  fs::create_symlink(directory_ / "model" / "nothing", directory_ / "model" / "broken.bin");
+  for (const std::string link : {"link.bin", "up/secret.bin", "broken.bin"}) {
+    EXPECT_EQ(load(entry("location", link)),
+              "[onnx] external_data of 'w': '" + link +
+                  "' goes through a symbolic link that leads nowhere or out of the model's directory");
+  }
+}
+
+TEST_F(ExternalData, FollowsSymbolicLinksInsideTheDirectory) {
+  fs::create_symlink("w.bin", directory_ / "model" / "link.bin");
+  fs::create_directory_symlink(".", directory_ / "model" / "here");
+  for (const char* link : {"link.bin", "here/w.bin", "here/link.bin"}) {
+    EXPECT_EQ(load(entry("location", link) + entry("offset", "4096")), "no error");
+  }
+}
+
+// What a cache of downloads looks like: all files under other names in one folder, and links to them by their names.
+TEST_F(ExternalData, FollowsSymbolicLinksToWhereTheModelIs) {
+  fs::create_directories(directory_ / "blobs");
+  fs::create_directories(directory_ / "snapshot" / "onnx");
+  ASSERT_EQ(load(entry("location", "w.bin") + entry("offset", "4096")), "no error");
+  fs::rename(directory_ / "model" / "m.onnx", directory_ / "blobs" / "1");
+  fs::rename(directory_ / "model" / "w.bin", directory_ / "blobs" / "2");
+  const fs::path model = directory_ / "snapshot" / "onnx" / "m.onnx", weights = model.parent_path() / "w.bin";
+  fs::create_symlink("../../blobs/1", model);
+  fs::create_symlink("../../blobs/2", weights);
+  EXPECT_NO_THROW(load_onnx(model.string()));
+  // Out of that folder they may not lead.
+  fs::remove(weights);
+  fs::rename(directory_ / "blobs" / "2", directory_ / "2");
+  fs::create_symlink("../../2", weights);
+  EXPECT_THROW(load_onnx(model.string()), FormatError);
 }
 
 TEST_F(ExternalData, RefusesHardLinksUnlessAllowed) {
   fs::create_hard_link(directory_ / "secret.bin", directory_ / "model" / "hard.bin");
   EXPECT_EQ(load(entry("location", "hard.bin")),
-            "[onnx] external_data of 'w': 'hard.bin' has 2 hard links, expected 1 (allow_hard_links accepts them)");
+            "[onnx] external_data of 'w': 'hard.bin' has 2 hard links, expected 1; it may be a file from elsewhere "
+            "(--allow-hard-links, or allow_hard_links, accepts it)");
   EXPECT_EQ(load(entry("location", "hard.bin"), {.allow_hard_links = true}), "no error");
 }
 
