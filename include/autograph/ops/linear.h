@@ -28,7 +28,8 @@ struct GemmOptions {
 /// alpha * a b + beta * c: a [m, k], b [k, n], c broadcasts to the result [m, n] (may be invalid: nothing is added).
 Var gemm(Var a, Var b, Var c = {}, GemmOptions options = {});
 /// x [..., k] times the transpose of w [n, k], whose elements are (q - zero) * scale: q u8 [n, blocks, block * bits /
-/// 8], a scale and a zero point for each block; `bits` is 4 or 8.
-Var block_matmul(Var x, Var q, Var scale, Var zero, int64_t k, int64_t bits = 4);
+/// 8], a scale and a zero point for each block; `bits` is 4 or 8. Kernels may round x to `x_bits`, 16 or 32, in each
+/// block.
+Var block_matmul(Var x, Var q, Var scale, Var zero, int64_t k, int64_t bits = 4, int64_t x_bits = 32);
 
 }  // namespace autograph

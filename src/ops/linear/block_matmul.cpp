@@ -2,7 +2,9 @@
 //   w[j, i] = (q[j, i] - zero[j, i / block]) * scale[j, i / block].
 //
 // What MatMulNBits of ONNX Runtime's quantizer becomes. Numbers of 4 bits stand two in a byte, the first in the low
-// bits; the last block is filled up. Missing zero points: 8 or 128.
+// bits; the last block is filled up. Missing zero points: 8 or 128. With x_bits = 16 kernels may round x to multiples
+// of 1/32767 of the largest number in its block: files say so that have an accuracy_level of 2 to 4, which let ONNX
+// Runtime round to 8 bits.
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
@@ -25,6 +27,8 @@ void check_weights(const InferContext& context, int64_t bits, int64_t k) {
 void infer(InferContext& context) {
   const int64_t bits = context.attributes().integer("bits"), k = context.attributes().integer("k");
   context.require<ValueError>(bits == 4 || bits == 8, "bits", fmt::format("expected 4 or 8, got {}", bits));
+  const int64_t x_bits = context.attributes().integer("x_bits");
+  context.require<ValueError>(x_bits == 16 || x_bits == 32, "x_bits", fmt::format("expected 16 or 32, got {}", x_bits));
   context.require<ValueError>(k >= 1, "k", fmt::format("expected 1 or more, got {}", k));
   context.require_rank(1, 3);
   const Shape &x = context.shape(0), &q = context.shape(1);
@@ -80,14 +84,14 @@ OpSample sample(Random& random) {
                    draw_tensor(random, DType::f32, {n, blocks}, 0.001, 0.1)};
   result.inputs.resize(4);
   if (draw_bool(random)) result.inputs[3] = draw_tensor(random, DType::f32, {n, blocks}, 0, bits == 4 ? 15 : 255);
-  result.attributes = {{"bits", bits}, {"k", k}};
+  result.attributes = {{"bits", bits}, {"k", k}, {"x_bits", draw_one_of<int64_t>(random, {16, 32})}};
   return result;
 }
 
 }  // namespace
 
-Var block_matmul(Var x, Var q, Var scale, Var zero, int64_t k, int64_t bits) {
-  return apply(block_matmul_def(), {x, q, scale, zero}, {{"k", k}, {"bits", bits}});
+Var block_matmul(Var x, Var q, Var scale, Var zero, int64_t k, int64_t bits, int64_t x_bits) {
+  return apply(block_matmul_def(), {x, q, scale, zero}, {{"k", k}, {"bits", bits}, {"x_bits", x_bits}});
 }
 
 const OpDef& block_matmul_def() {
@@ -102,7 +106,8 @@ const OpDef& block_matmul_def() {
       .outputs = {{"y", "T", "[..., n]."}},
       .types = {{"T", DTypeSet{DType::f32}}, {"Q", DTypeSet{DType::u8}}},
       .attributes = {{"bits", AttributeType::integer, "4 or 8.", int64_t{4}},
-                     {.name = "k", .type = AttributeType::integer, .doc = "Columns of w.", .required = true}},
+                     {.name = "k", .type = AttributeType::integer, .doc = "Columns of w.", .required = true},
+                     {"x_bits", AttributeType::integer, "Bits of x that count in each block: 16 or 32.", int64_t{32}}},
       .infer = infer,
       .decompose = decompose,
       .cost = cost,

@@ -214,8 +214,9 @@ void add_block_product(IdiomGraph& g) {
   Var zero;
   if (g.chance(40)) zero = packed({n, (blocks * bits + 7) / 8});
   if (!zero.is_valid() && g.chance(20)) zero = g.constant(draw_tensor(g.random(), DType::f32, {n, blocks}, 0, 15));
-  const Var y = contrib(g, "MatMulNBits", {in_f32(x), q, scale, zero, Var(), maybe_bias(g, n)},
-                        {{"bits", bits}, {"block_size", block}, {"N", n}, {"K", k}});
+  const Var y = contrib(
+      g, "MatMulNBits", {in_f32(x), q, scale, zero, Var(), maybe_bias(g, n)},
+      {{"bits", bits}, {"block_size", block}, {"N", n}, {"K", k}, {"accuracy_level", g.one_of<int64_t>({0, 1, 4})}});
   g.leave(cast(y, x.dtype()));
 }
 

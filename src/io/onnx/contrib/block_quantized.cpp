@@ -95,10 +95,12 @@ std::optional<Var> block_matmul(const ContribCall& call, int64_t n, int64_t k, i
   if (scales->num_elements() != n * blocks) return std::nullopt;
   const auto zero = known_zero_points(call, n, blocks, bits);
   if (!zero) return std::nullopt;
+  // From f16 on to bytes: what A may be rounded to.
+  const int64_t level = call.attributes().integer("accuracy_level");
   return apply(get_op("block_matmul"),
                {call["A"], call.constant(q->reshaped({n, blocks, block * bits / 8})),
                 call.constant(scales->reshaped({n, blocks})), *zero},
-               {{"bits", bits}, {"k", k}});
+               {{"bits", bits}, {"k", k}, {"x_bits", int64_t{level >= 2 ? 16 : 32}}});
 }
 
 std::vector<Var> matmul_n_bits(ContribCall& call) {
@@ -140,11 +142,14 @@ std::vector<Var> gather_block_quantized(ContribCall& call) {
   if (is_packed && quantize_axis != rank - 1)
     call.refuse("attribute 'quantize_axis'", "packed data need the last axis");
   const int64_t bits = attributes.integer("bits");
+  // Of packed data the rows that are looked up are unpacked, not the table.
   const auto looked_up = [&](Var v, Var like) {
-    if (is_packed && v.dtype() == DType::u8) {
-      v = unpacked(call, v, bits, like.is_valid() ? call.extent(like, -1) : call.extent(v, -1) * (8 / bits));
-    }
-    return gather(v, indices, gather_axis);
+    const Var rows = gather(v, indices, gather_axis);
+    if (!is_packed || v.dtype() != DType::u8) return rows;
+    const int64_t given = call.extent(v, -1) * (8 / bits);
+    const int64_t count = like.is_valid() ? call.extent(like, -1) : given;
+    if (count > given) call.refuse("packed elements", "too few in " + to_string(v.type()));
+    return unpack_computed(call, rows, bits, count);
   };
   Var zero = call["zero_points"];
   const Var scales = gather(call["scales"], indices, gather_axis);

@@ -1,8 +1,11 @@
-// block_matmul: panels of packed weights, shared out among the threads (block_products.h).
+// block_matmul: panels of packed weights, shared out among the threads (block_products.h), times rows as they are or,
+// where the call lets kernels do so, rounded to 16 bits.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
+#include <atomic>
+#include <numeric>
+#include <optional>
 
 #include "backends/cpu/known_inputs.h"
 #include "backends/cpu/simd/kernels.h"
@@ -28,7 +31,8 @@ class BlockMatmulKernel : public Kernel {
         rows_(call.inputs[0].shape().num_elements().value() / k_),
         width_(block_panel_width()),
         panels_((format_.n + width_ - 1) / width_),
-        panel_bytes_(block_panel_bytes(format_)) {
+        panel_bytes_(block_panel_bytes(format_)),
+        rounds_(!call.exact && call.attributes.integer("x_bits") == 16 && can_multiply_rounded(format_)) {
     const auto work = static_cast<double>(rows_ + 8) * static_cast<double>(format_.n) * static_cast<double>(k_) / 32;
     threads_ = useful_threads(call.threads, static_cast<int64_t>(std::min(work, 1e15)));
     const Tensor zeros = call.has_input(3) ? *call.constant(3) : Tensor();
@@ -40,21 +44,19 @@ class BlockMatmulKernel : public Kernel {
   size_t weight_bytes() const override { return packed_->size_bytes(); }
   bool reads_input(size_t slot) const override { return slot == 0; }
   size_t scratch_bytes() const override {
-    return static_cast<size_t>(padded_size() + sums_size() + threads_ * thread_size()) * sizeof(float);
+    const int64_t of_rows = std::max(float_rows_bytes(), rounds_ ? rounded_rows_bytes() : 0);
+    return static_cast<size_t>(of_rows + threads_ * working_bytes());
   }
 
   void run(const KernelArgs& args) const override {
-    auto* const scratch = static_cast<float*>(args.scratch);
-    const float* a = args.inputs[0].data<float>();
-    if (is_padded()) a = pad(a, scratch);
-    float* const sums = scratch + padded_size();
-    if (sums_size() > 0) sum_blocks(a, sums);
-    float* const of_threads = sums + sums_size();
-    float* const c = args.outputs[0].mutable_data<float>();
-    for_shares(threads_, panels_, [&](int64_t begin, int64_t end, int thread) {
-      float* const unpacked = of_threads + thread * thread_size();
-      for (int64_t p = begin; p < end; ++p) run_panel(p, a, sums, c, unpacked);
-    });
+    const auto* const x = args.inputs[0].data<float>();
+    auto* const c = args.outputs[0].mutable_data<float>();
+    auto* const working = static_cast<uint8_t*>(args.scratch);
+    uint8_t* const of_rows = working + threads_ * working_bytes();
+    if (rounds_) {
+      if (const auto rounded = round_rows(x, of_rows)) return multiply(*rounded, c, working);
+    }
+    multiply(float_rows(x, reinterpret_cast<float*>(of_rows)), c, working);
   }
 
  private:
@@ -68,51 +70,84 @@ class BlockMatmulKernel : public Kernel {
     return result;
   }
 
+  template <class Rows>
+  void multiply(const Rows& rows, float* c, uint8_t* working) const {
+    for_shares(threads_, panels_, [&](int64_t begin, int64_t end, int thread) {
+      multiply_block_panels({format_, rows_, packed_->data<uint8_t>(), begin, end, c}, rows,
+                            working + thread * working_bytes());
+    });
+  }
+
   bool is_padded() const { return k_ != format_.depth(); }
-  int64_t padded_size() const { return is_padded() ? round_up(rows_ * format_.depth()) : 0; }
   bool is_few() const { return rows_ <= kFewBlockRows; }
-  int64_t sums_size() const { return is_few() && format_.has_zeros ? round_up(rows_ * format_.blocks) : 0; }
-  int64_t unpacked_size() const { return is_few() ? 0 : round_up(block_unpacked_size(format_)); }
-  // Behind the unpacked rows: a panel of results, for the last one, which may hang over the end.
-  int64_t thread_size() const { return unpacked_size() + round_up(rows_ * width_); }
-  static int64_t round_up(int64_t count) { return (count + 15) / 16 * 16; }
+  int64_t working_bytes() const { return round_up(block_working_bytes(format_, rows_)); }
+  static int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-  const float* pad(const float* a, float* to) const {
-    for (int64_t row = 0; row < rows_; ++row) {
-      float* const at = to + row * format_.depth();
-      std::fill(std::copy_n(a + row * k_, k_, at), at + format_.depth(), 0.0F);
+  // Rows that are copied lie so far apart that the first cache holds a tile of them, whatever the depth is.
+  int64_t spaced_stride() const { return format_.depth() + kSpace; }
+
+  // ---- Rows as they are ------------------------------------------------------------------------------------------
+
+  bool copies_rows() const { return is_padded() || !is_few(); }
+  bool sums_rows() const { return is_few() && format_.has_zeros; }
+  int64_t copied_bytes() const { return copies_rows() ? round_up(rows_ * spaced_stride() * kFloat) : 0; }
+  int64_t float_rows_bytes() const { return copied_bytes() + (sums_rows() ? rows_ * format_.blocks * kFloat : 0); }
+
+  FloatRows float_rows(const float* x, float* memory) const {
+    FloatRows rows{x, k_, nullptr};
+    if (copies_rows()) {
+      rows = {memory, spaced_stride(), nullptr};
+      for_shares(threads_, rows_, [&](int64_t begin, int64_t end, int /*thread*/) {
+        for (int64_t row = begin; row < end; ++row) pad(x + row * k_, memory + row * spaced_stride());
+      });
     }
-    return to;
-  }
-
-  void sum_blocks(const float* a, float* sums) const {
+    if (!sums_rows()) return rows;
+    float* const sums = memory + copied_bytes() / kFloat;
     for (int64_t i = 0; i < rows_ * format_.blocks; ++i) {
-      float sum = 0;
-      for (int64_t k = 0; k < format_.block; ++k) sum += a[i * format_.block + k];
-      sums[i] = sum;
+      const float* const block = rows.numbers + i / format_.blocks * rows.stride + i % format_.blocks * format_.block;
+      sums[i] = std::accumulate(block, block + format_.block, 0.0F);
     }
+    rows.sums = sums;
+    return rows;
   }
 
-  void run_panel(int64_t p, const float* a, const float* sums, float* c, float* unpacked) const {
-    const int64_t first = p * width_, count = std::min(width_, format_.n - first);
-    const bool hangs_over = count < width_;
-    float* const buffer = unpacked + unpacked_size();
-    multiply_block_panel({.format = format_,
-                          .a = a,
-                          .a_stride = format_.depth(),
-                          .sums = sums,
-                          .rows = rows_,
-                          .panel = packed_->data<uint8_t>() + p * panel_bytes_,
-                          .c = hangs_over ? buffer : c + first,
-                          .c_stride = hangs_over ? width_ : format_.n},
-                         unpacked);
-    for (int64_t row = 0; hangs_over && row < rows_; ++row) {
-      std::copy_n(buffer + row * width_, count, c + row * format_.n + first);
-    }
+  void pad(const float* row, float* to) const { std::fill(std::copy_n(row, k_, to), to + format_.depth(), 0.0F); }
+
+  // ---- Rounded rows ----------------------------------------------------------------------------------------------
+
+  int64_t numbers_bytes() const { return round_up(rows_ * spaced_stride() * static_cast<int64_t>(sizeof(int16_t))); }
+  int64_t scales_bytes() const { return round_up(rows_ * format_.blocks * kFloat); }
+  int64_t padded_bytes() const { return is_padded() ? round_up(format_.depth() * kFloat) : 0; }
+  int64_t rounded_rows_bytes() const { return numbers_bytes() + 2 * scales_bytes() + threads_ * padded_bytes(); }
+
+  std::optional<RoundedRows> round_rows(const float* x, uint8_t* memory) const {
+    const RoundedRows all{reinterpret_cast<int16_t*>(memory), spaced_stride(),
+                          reinterpret_cast<float*>(memory + numbers_bytes()),
+                          reinterpret_cast<float*>(memory + numbers_bytes() + scales_bytes())};
+    uint8_t* const padded = memory + numbers_bytes() + 2 * scales_bytes();
+    std::atomic<bool> is_rounded = true;
+    for_shares(threads_, rows_, [&](int64_t begin, int64_t end, int thread) {
+      for (int64_t row = begin; row < end; ++row) {
+        const float* from = x + row * k_;
+        if (is_padded()) {
+          auto* const whole = reinterpret_cast<float*>(padded + thread * padded_bytes());
+          pad(from, whole);
+          from = whole;
+        }
+        const RoundedRows to{all.numbers + row * all.stride, all.stride, all.scales + row * format_.blocks,
+                             all.middles + row * format_.blocks};
+        if (!round_block_row(format_, from, to)) is_rounded.store(false, std::memory_order_relaxed);
+      }
+    });
+    return is_rounded ? std::optional(all) : std::nullopt;
   }
+
+  static constexpr int64_t kSpace = 32;
+  static constexpr int64_t kFloat = sizeof(float);
 
   const BlockFormat format_;
   const int64_t k_, rows_, width_, panels_, panel_bytes_;
+  const bool rounds_;
   int threads_ = 1;
   std::shared_ptr<const Tensor> packed_;
 };

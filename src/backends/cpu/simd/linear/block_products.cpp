@@ -8,7 +8,7 @@
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
 #include <hwy/highway.h>
-#include "backends/cpu/simd/linear/micro_gemm-inl.h"
+#include "backends/cpu/simd/linear/block_panels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace autograph::simd::HWY_NAMESPACE {
@@ -17,10 +17,6 @@ using DF = hn::ScalableTag<float>;
 using DI = hn::ScalableTag<int32_t>;
 using VF = hn::Vec<DF>;
 using VI = hn::Vec<DI>;
-
-constexpr int kVectors = 2;  // of columns in a panel
-// Rows of w^T that are unpacked at a time: a panel of them stays in the first cache.
-constexpr int64_t kUnpackedDepth = 256;
 
 HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(DF())); }
 
@@ -43,38 +39,26 @@ HWY_INLINE VF unpack_number(VI words, int which) {
   return hn::ConvertTo(d, hn::Sub(number, hn::Set(di, 1 << (kBits - 1))));
 }
 
-struct Block {
-  const float* scales;
-  const float* offsets;
-  const int32_t* words;
-};
-
-HWY_INLINE Block block_of(const BlockProduct& product, int64_t which) {
-  const int64_t width = panel_width(), of_words = width * product.format.block / product.format.per_word();
-  const auto* at = reinterpret_cast<const float*>(product.panel) + which * (2 * width + of_words);
-  return {at, at + width, reinterpret_cast<const int32_t*>(at + 2 * width)};
-}
-
 // kParts sums for each element hide how long a multiplication takes where there are few rows.
 template <int kBits, int kRows, int kParts>
 HWY_INLINE void add_block(const Block& block, const float* a, int64_t a_stride, int64_t size,
-                          VF (&sums)[kRows][kVectors]) {
+                          VF (&sums)[kRows][kBlockVectors]) {
   constexpr int kPerWord = 32 / kBits;
   const DF d;
   const DI di;
-  VF parts[kRows][kVectors][kParts];
+  VF parts[kRows][kBlockVectors][kParts];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < kBlockVectors; ++v) {
 #pragma GCC unroll 4
       for (int p = 0; p < kParts; ++p) parts[r][v][p] = hn::Zero(d);
     }
   }
   const int32_t* words = block.words;
-  for (int64_t k = 0; k < size; k += kPerWord, words += kVectors * lanes()) {
+  for (int64_t k = 0; k < size; k += kPerWord, words += kBlockVectors * lanes()) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < kBlockVectors; ++v) {
       const VI packed = hn::LoadU(di, words + v * lanes());
 #pragma GCC unroll 8
       for (int i = 0; i < kPerWord; ++i) {
@@ -90,7 +74,7 @@ HWY_INLINE void add_block(const Block& block, const float* a, int64_t a_stride, 
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < kBlockVectors; ++v) {
       VF sum = parts[r][v][0];
 #pragma GCC unroll 4
       for (int p = 1; p < kParts; ++p) sum = hn::Add(sum, parts[r][v][p]);
@@ -100,24 +84,24 @@ HWY_INLINE void add_block(const Block& block, const float* a, int64_t a_stride, 
 }
 
 template <int kBits, int kRows, int kParts>
-HWY_INLINE void multiply_few(const BlockProduct& product) {
+HWY_INLINE void multiply_few(const BlockFormat& format, const FloatRows& rows, const BlockColumns& columns) {
   const DF d;
-  const BlockFormat& format = product.format;
-  VF sums[kRows][kVectors];
+  VF sums[kRows][kBlockVectors];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+    for (int v = 0; v < kBlockVectors; ++v) sums[r][v] = hn::Zero(d);
   }
+  const BlockLayout layout(format);
   for (int64_t b = 0; b < format.blocks; ++b) {
-    const Block block = block_of(product, b);
-    add_block<kBits, kRows, kParts>(block, product.a + b * format.block, product.a_stride, format.block, sums);
+    const Block block = layout.at(columns.panel, b);
+    add_block<kBits, kRows, kParts>(block, rows.numbers + b * format.block, rows.stride, format.block, sums);
     if (!format.has_zeros) continue;
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) {
-        const VF sum = hn::Set(d, product.sums[r * format.blocks + b]);
+      for (int v = 0; v < kBlockVectors; ++v) {
+        const VF sum = hn::Set(d, rows.sums[r * format.blocks + b]);
         sums[r][v] = hn::NegMulAdd(hn::LoadU(d, block.offsets + v * lanes()), sum, sums[r][v]);
       }
     }
@@ -125,17 +109,22 @@ HWY_INLINE void multiply_few(const BlockProduct& product) {
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, product.c + r * product.c_stride + v * lanes());
+    for (int v = 0; v < kBlockVectors; ++v) {
+      hn::StoreU(sums[r][v], d, columns.c + r * columns.c_stride + v * lanes());
+    }
   }
 }
 
 template <int kBits>
-HWY_INLINE void multiply_rows(const BlockProduct& product) {
-  switch (product.rows) {
-    case 1: return multiply_few<kBits, 1, 4>(product);
-    case 2: return multiply_few<kBits, 2, 2>(product);
-    case 3: return multiply_few<kBits, 3, 1>(product);
-    default: return multiply_few<kBits, kFewBlockRows, 1>(product);
+HWY_INLINE void multiply_few_rows(const BlockProduct& product, const FloatRows& rows, float* overhang) {
+  for (int64_t p = product.begin; p < product.end; ++p) {
+    const BlockColumns columns = columns_of_panel(product, p, overhang);
+    switch (product.rows) {
+      case 1: multiply_few<kBits, 1, 4>(product.format, rows, columns); break;
+      case 2: multiply_few<kBits, 2, 2>(product.format, rows, columns); break;
+      case 3: multiply_few<kBits, 3, 1>(product.format, rows, columns); break;
+      default: multiply_few<kBits, kFewBlockRows, 1>(product.format, rows, columns);
+    }
   }
 }
 
@@ -145,40 +134,54 @@ HWY_INLINE void unpack_block(const Block& block, int64_t size, float* to) {
   constexpr int kPerWord = 32 / kBits;
   const DF d;
   const DI di;
-  for (int v = 0; v < kVectors; ++v) {
-    const VF scale = hn::LoadU(d, block.scales + v * lanes()), offset = hn::LoadU(d, block.offsets + v * lanes());
+  for (int v = 0; v < kBlockVectors; ++v) {
+    const VF scale = hn::LoadU(d, block.scales + v * lanes());
+    const VF offset = block.offsets ? hn::LoadU(d, block.offsets + v * lanes()) : hn::Zero(d);
     for (int64_t k = 0; k < size; k += kPerWord) {
-      const VI packed = hn::LoadU(di, block.words + (k / kPerWord * kVectors + v) * lanes());
+      const VI packed = hn::LoadU(di, block.words + (k / kPerWord * kBlockVectors + v) * lanes());
 #pragma GCC unroll 8
       for (int i = 0; i < kPerWord; ++i) {
         hn::StoreU(hn::MulSub(unpack_number<kBits>(packed, i), scale, offset), d,
-                   to + ((k + i) * kVectors + v) * lanes());
+                   to + ((k + i) * kBlockVectors + v) * lanes());
       }
     }
   }
 }
 
 template <int kBits>
-HWY_INLINE void multiply_many(const BlockProduct& product, float* unpacked) {
+HWY_INLINE void multiply_many_rows(const BlockProduct& product, const FloatRows& of, float* unpacked, float* overhang) {
   const BlockFormat& format = product.format;
   const int64_t width = panel_width();
-  const int64_t step = std::max<int64_t>(1, kUnpackedDepth / format.block);
-  for (int64_t first = 0; first < format.blocks; first += step) {
-    const int64_t count = std::min(step, format.blocks - first);
-    for (int64_t b = 0; b < count; ++b) {
-      unpack_block<kBits>(block_of(product, first + b), format.block, unpacked + b * format.block * width);
-    }
-    multiply_packed({product.a + first * format.block, product.a_stride, unpacked, count * format.block, product.c,
-                     product.c_stride, /*accumulate=*/first > 0},
-                    product.rows, width);
-  }
+  const BlockLayout layout(format);
+  for_block_chunks(product, overhang,
+                   [&](const BlockColumns& columns, int64_t row, int64_t rows, int64_t first, int64_t blocks) HWY_ATTR {
+                     for (int64_t b = 0; b < blocks; ++b) {
+                       unpack_block<kBits>(layout.at(columns.panel, first + b), format.block,
+                                           unpacked + b * format.block * width);
+                     }
+                     const float* const numbers = of.numbers + row * of.stride + first * format.block;
+                     multiply_packed({numbers, of.stride, unpacked, blocks * format.block, columns.c, columns.c_stride,
+                                      /*accumulate=*/first > 0},
+                                     rows, width);
+                   });
 }
 
-void multiply_panel_of_blocks(const BlockProduct& product, float* unpacked) {
-  const bool is_few = product.rows <= kFewBlockRows;
-  if (product.format.bits == 4) return is_few ? multiply_rows<4>(product) : multiply_many<4>(product, unpacked);
-  is_few ? multiply_rows<8>(product) : multiply_many<8>(product, unpacked);
+int64_t working_floats_of_blocks(const BlockFormat& format, int64_t rows) {
+  return (std::max(format.block, kUnpackedDepth) + rows) * panel_width();
 }
+
+void multiply_panels_by_floats(const BlockProduct& product, const FloatRows& rows, float* working) {
+  float* const overhang = working + std::max(product.format.block, kUnpackedDepth) * panel_width();
+  const bool is_few = product.rows <= kFewBlockRows;
+  if (product.format.bits == 4) {
+    is_few ? multiply_few_rows<4>(product, rows, overhang) : multiply_many_rows<4>(product, rows, working, overhang);
+  } else {
+    is_few ? multiply_few_rows<8>(product, rows, overhang) : multiply_many_rows<8>(product, rows, working, overhang);
+  }
+  copy_overhang(product, overhang);
+}
+
+int64_t bytes_of_block_panel(const BlockFormat& format) { return format.blocks * BlockLayout(format).block * 4; }
 
 }  // namespace autograph::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -187,16 +190,16 @@ HWY_AFTER_NAMESPACE();
 namespace autograph::simd {
 
 HWY_EXPORT(width_of_block_panel);
-HWY_EXPORT(multiply_panel_of_blocks);
+HWY_EXPORT(bytes_of_block_panel);
+HWY_EXPORT(working_floats_of_blocks);
+HWY_EXPORT(multiply_panels_by_floats);
 
 int64_t block_panel_width() { return HWY_DYNAMIC_DISPATCH(width_of_block_panel)(); }
 
-int64_t block_panel_bytes(const BlockFormat& format) {
-  return format.blocks * block_panel_width() * 4 * (2 + format.block / format.per_word());
-}
+int64_t block_panel_bytes(const BlockFormat& format) { return HWY_DYNAMIC_DISPATCH(bytes_of_block_panel)(format); }
 
-int64_t block_unpacked_size(const BlockFormat& format) {
-  return std::max<int64_t>(format.block, 256) * block_panel_width();
+int64_t block_working_bytes(const BlockFormat& format, int64_t rows) {
+  return HWY_DYNAMIC_DISPATCH(working_floats_of_blocks)(format, rows) * static_cast<int64_t>(sizeof(float));
 }
 
 void pack_block_panel(const BlockFormat& format, const uint8_t* q, const float* scale, const float* zero, int64_t first,
@@ -206,20 +209,21 @@ void pack_block_panel(const BlockFormat& format, const uint8_t* q, const float* 
   std::memset(panel, 0, static_cast<size_t>(block_panel_bytes(format)));
   for (int64_t b = 0; b < format.blocks; ++b) {
     auto* const scales = reinterpret_cast<float*>(panel);
-    float* const offsets = scales + width;
-    uint8_t* const numbers = panel + 2 * width * 4;
+    panel += width * 4;
+    float* const offsets = reinterpret_cast<float*>(panel);
+    if (format.has_zeros) panel += width * 4;
     for (int64_t j = 0; j < count; ++j) {
       const int64_t at = (first + j) * format.blocks + b;
       scales[j] = scale[at];
-      offsets[j] = zero ? (zero[at] - static_cast<float>(format.middle())) * scale[at] : 0;
-      for (int64_t w = 0; w < words; ++w) std::memcpy(numbers + (w * width + j) * 4, q + (at * words + w) * 4, 4);
+      if (format.has_zeros) offsets[j] = (zero[at] - static_cast<float>(format.middle())) * scale[at];
+      for (int64_t w = 0; w < words; ++w) std::memcpy(panel + (w * width + j) * 4, q + (at * words + w) * 4, 4);
     }
-    panel += width * 4 * (2 + words);
+    panel += width * 4 * words;
   }
 }
 
-void multiply_block_panel(const BlockProduct& product, float* unpacked) {
-  HWY_DYNAMIC_DISPATCH(multiply_panel_of_blocks)(product, unpacked);
+void multiply_block_panels(const BlockProduct& product, const FloatRows& rows, uint8_t* working) {
+  HWY_DYNAMIC_DISPATCH(multiply_panels_by_floats)(product, rows, reinterpret_cast<float*>(working));
 }
 
 }  // namespace autograph::simd

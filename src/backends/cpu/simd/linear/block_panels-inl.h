@@ -1,0 +1,97 @@
+// How panels of weights in blocks (block_products.h) lie in memory, and how they are shared out over chunks of work.
+#if defined(AG_SIMD_BLOCK_PANELS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef AG_SIMD_BLOCK_PANELS_INL_H
+#undef AG_SIMD_BLOCK_PANELS_INL_H
+#else
+#define AG_SIMD_BLOCK_PANELS_INL_H
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include <hwy/highway.h>
+#include "backends/cpu/simd/linear/block_products.h"
+#include "backends/cpu/simd/linear/micro_gemm-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int kBlockVectors = 2;  // of columns in a panel
+
+// Depth that is unpacked at a time, and rows that are multiplied with it: the former stays in the first cache, what is
+// read of the latter in the second.
+constexpr int64_t kUnpackedDepth = 256;
+constexpr int64_t kChunkRows = 128;
+
+struct Block {
+  const float* scales;
+  const float* offsets;  // null where there are none
+  const int32_t* words;
+};
+
+// Where the parts of a panel lie, counted in floats.
+struct BlockLayout {
+  int64_t words;  // from the beginning of a block
+  int64_t block;  // from one block to the next
+  bool has_offsets;
+
+  HWY_INLINE explicit BlockLayout(const BlockFormat& format)
+      : words(panel_width() * (format.has_zeros ? 2 : 1)),
+        block(words + panel_width() * format.block / format.per_word()),
+        has_offsets(format.has_zeros) {}
+
+  HWY_INLINE Block at(const float* panel, int64_t which) const {
+    const float* const begin = panel + which * block;
+    return {begin, has_offsets ? begin + panel_width() : nullptr, reinterpret_cast<const int32_t*>(begin + words)};
+  }
+};
+
+struct BlockColumns {
+  const float* panel;
+  float* c;
+  int64_t c_stride;
+};
+
+// The last panel may hang over the end: its results go to `overhang`, [rows, panel_width()].
+HWY_INLINE BlockColumns columns_of_panel(const BlockProduct& product, int64_t p, float* overhang) {
+  const BlockFormat& format = product.format;
+  const float* const panel =
+      reinterpret_cast<const float*>(product.panels) + p * format.blocks * BlockLayout(format).block;
+  const int64_t first = p * panel_width();
+  if (first + panel_width() > format.n) return {panel, overhang, panel_width()};
+  return {panel, product.c + first, format.n};
+}
+
+// Runs multiply(columns, first row, rows, first block, blocks) over chunks of rows and depth, of the results of which
+// those of the first depth are written, the others added.
+template <class Multiply>
+HWY_INLINE void for_block_chunks(const BlockProduct& product, float* overhang, const Multiply& multiply) {
+  const BlockFormat& format = product.format;
+  const int64_t step = std::max<int64_t>(1, kUnpackedDepth / format.block);
+  for (int64_t row = 0; row < product.rows; row += kChunkRows) {
+    const int64_t rows = std::min(kChunkRows, product.rows - row);
+    for (int64_t block = 0; block < format.blocks; block += step) {
+      const int64_t blocks = std::min(step, format.blocks - block);
+      for (int64_t p = product.begin; p < product.end; ++p) {
+        BlockColumns columns = columns_of_panel(product, p, overhang);
+        columns.c += row * columns.c_stride;
+        multiply(columns, row, rows, block, blocks);
+      }
+    }
+  }
+}
+
+// What hangs over the end to where it belongs.
+HWY_INLINE void copy_overhang(const BlockProduct& product, const float* overhang) {
+  const int64_t n = product.format.n, first = n / panel_width() * panel_width();
+  if (product.end * panel_width() <= n) return;
+  for (int64_t row = 0; row < product.rows; ++row) {
+    std::copy_n(overhang + row * panel_width(), n - first, product.c + row * n + first);
+  }
+}
+
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

@@ -1,0 +1,367 @@
+// Products of rounded rows: numbers of 16 bits times those of words, two neighbours by one instruction, summed in 32
+// bits over a block. A word is unpacked to pairs by shifts and masks in its halves: number i of the low half beside
+// number i of the high one, and rows are rounded to that order.
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/simd/isa.h"
+#include "backends/cpu/simd/linear/block_products.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/simd/linear/rounded_block_products.cpp"
+#include <hwy/foreach_target.h>  // includes this file again for each instruction set
+
+#include <hwy/highway.h>
+#include "backends/cpu/simd/linear/block_panels-inl.h"
+#include "backends/cpu/simd/linear/byte_products-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace autograph::simd::HWY_NAMESPACE {
+
+#define AG_HAS_ROUNDED_BLOCKS (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
+
+constexpr float kLargest = 32767;  // of a rounded number
+
+#if AG_HAS_ROUNDED_BLOCKS
+
+using DF = hn::ScalableTag<float>;
+using VF = hn::Vec<DF>;
+using VS = hn::Vec<ShortD>;
+
+constexpr int64_t kLanes = HWY_LANES(float);
+
+// Pairs of numbers that memory holds as they are multiplied.
+struct ShortSums {
+  static constexpr int64_t kVectorBytes = 4 * kLanes;
+  using V = VS;
+  static HWY_INLINE V load(const int8_t* from) { return hn::LoadU(ShortD(), reinterpret_cast<const int16_t*>(from)); }
+  static HWY_INLINE V broadcast(const void* from) { return broadcast_pair(static_cast<const int16_t*>(from)); }
+  static HWY_INLINE PairV add(PairV sum, V factor, V weights) { return PairSums::add(sum, factor, weights); }
+};
+
+#if AG_MAY_HAVE_VNNI
+struct ShortDots : ShortSums {
+  static HWY_INLINE PairV add(PairV sum, V factor, V weights) {
+    asm("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(factor.raw), "v"(weights.raw));
+    return sum;
+  }
+};
+#endif
+
+template <class Body>
+HWY_INLINE auto with_short_dots(const Body& body) {
+#if AG_MAY_HAVE_VNNI
+  if (has_wide_vnni()) return body(ShortDots());
+#endif
+  return body(ShortSums());
+}
+
+template <int kBits>
+HWY_INLINE VS unpack_pairs(VS words, int which) {
+  return hn::And(hn::ShiftRightSame(words, which * kBits), hn::Set(ShortD(), (1 << kBits) - 1));
+}
+
+// ---- Rounding --------------------------------------------------------------------------------------------------
+
+// Numbers in half a word, a vector of which is rounded at a time.
+template <int kBits>
+using HalfF = hn::CappedTag<float, 16 / kBits>;
+
+template <int kBits>
+HWY_INLINE float largest_magnitude(const float* x, int64_t size) {
+  constexpr HalfF<kBits> d;
+  constexpr int kHalf = 16 / kBits;
+  // As integers, of which those of numbers that are not finite are the largest.
+  const hn::RebindToSigned<HalfF<kBits>> di;
+  auto largest = hn::Zero(di);
+  for (int64_t k = 0; k < size; k += kHalf) {
+    largest = hn::Max(largest, hn::BitCast(di, hn::Abs(hn::LoadU(d, x + k))));
+  }
+  return hn::GetLane(hn::BitCast(d, hn::MaxOfLanes(di, largest)));
+}
+
+template <int kBits>
+HWY_INLINE bool round_row(const BlockFormat& format, const float* x, const RoundedRows& to) {
+  constexpr float kLeastBlock = 1e-30F, kMostBlock = 1e34F;
+  constexpr HalfF<kBits> d;
+  constexpr int kHalf = 16 / kBits;
+  const hn::RebindToSigned<HalfF<kBits>> di;
+  int16_t* numbers = to.numbers;
+  for (int64_t b = 0; b < format.blocks; ++b) {
+    const float largest = largest_magnitude<kBits>(x, format.block);
+    const bool is_zero = largest == 0;
+    if (!is_zero && !(largest >= kLeastBlock && largest <= kMostBlock)) return false;
+    const auto factor = hn::Set(d, is_zero ? 0 : kLargest / largest);
+    auto sum = hn::Zero(di);
+    for (int64_t k = 0; k < format.block; k += 2 * kHalf, numbers += 2 * kHalf, x += 2 * kHalf) {
+      const auto low = hn::NearestInt(hn::Mul(hn::LoadU(d, x), factor));
+      const auto high = hn::NearestInt(hn::Mul(hn::LoadU(d, x + kHalf), factor));
+      sum = hn::Add(sum, hn::Add(low, high));
+      const auto pairs = hn::Or(hn::And(low, hn::Set(di, 0xFFFF)), hn::ShiftLeft<16>(high));
+      hn::StoreU(pairs, di, reinterpret_cast<int32_t*>(numbers));
+    }
+    to.scales[b] = largest / kLargest;
+    to.middles[b] = to.scales[b] * static_cast<float>(hn::GetLane(hn::SumOfLanes(di, sum)) * format.middle());
+  }
+  return true;
+}
+
+// ---- Products --------------------------------------------------------------------------------------------------
+
+// sums += what the integers of block `which` stand for.
+template <bool kHasOffsets, int kRows>
+HWY_INLINE void add_scaled(const BlockFormat& format, const Block& block, const RoundedRows& rows, int64_t which,
+                           const PairV (&integers)[kRows][kBlockVectors], VF (&sums)[kRows][kBlockVectors]) {
+  const DF d;
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r) {
+    const int64_t at = r * format.blocks + which;
+    const VF scale = hn::Set(d, rows.scales[at]), middle = hn::Set(d, rows.middles[at]);
+#pragma GCC unroll 2
+    for (int v = 0; v < kBlockVectors; ++v) {
+      const VF sum = hn::MulSub(hn::ConvertTo(d, integers[r][v]), scale, middle);
+      sums[r][v] = hn::MulAdd(hn::LoadU(d, block.scales + v * kLanes), sum, sums[r][v]);
+    }
+    if constexpr (kHasOffsets) {
+      const VF of_row = hn::Set(d, rows.middles[at] / static_cast<float>(format.middle()));
+#pragma GCC unroll 2
+      for (int v = 0; v < kBlockVectors; ++v) {
+        sums[r][v] = hn::NegMulAdd(hn::LoadU(d, block.offsets + v * kLanes), of_row, sums[r][v]);
+      }
+    }
+  }
+}
+
+template <class Dots, int kBits, bool kHasOffsets, int kRows>
+HWY_INLINE void multiply_few_rounded(const BlockFormat& format, const RoundedRows& rows, const BlockColumns& columns) {
+  constexpr int kHalf = 16 / kBits;
+  constexpr int kParts = kRows == 1 ? 2 : 1;  // sums for each element, which hide how long a product takes
+  constexpr int64_t kAhead = 2048;            // bytes: see QuadDots
+  const DF d;
+  const PairD di;
+  const ShortD ds;
+  VF sums[kRows][kBlockVectors];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kBlockVectors; ++v) sums[r][v] = hn::Zero(d);
+  }
+  const BlockLayout layout(format);
+  for (int64_t b = 0; b < format.blocks; ++b) {
+    const Block block = layout.at(columns.panel, b);
+    const int32_t* words = block.words;
+    const int16_t* numbers = rows.numbers + b * format.block;
+    PairV integers[kParts][kRows][kBlockVectors];
+#pragma GCC unroll 2
+    for (int part = 0; part < kParts; ++part) {
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+        for (int v = 0; v < kBlockVectors; ++v) integers[part][r][v] = hn::Zero(di);
+      }
+    }
+    for (int64_t k = 0; k < format.block; k += 2 * kHalf, words += kBlockVectors * kLanes, numbers += 2 * kHalf) {
+      const VS first = hn::BitCast(ds, hn::LoadU(di, words)), second = hn::BitCast(ds, hn::LoadU(di, words + kLanes));
+      hwy::Prefetch(reinterpret_cast<const char*>(words) + kAhead);
+#pragma GCC unroll 4
+      for (int i = 0; i < kHalf; ++i) {
+        const VS left = unpack_pairs<kBits>(first, i), right = unpack_pairs<kBits>(second, i);
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; ++r) {
+          const VS factor = Dots::broadcast(numbers + r * rows.stride + 2 * i);
+          auto& to = integers[i % kParts][r];
+          to[0] = Dots::add(to[0], factor, left);
+          to[1] = Dots::add(to[1], factor, right);
+        }
+      }
+    }
+    if constexpr (kParts == 2) {
+      for (int v = 0; v < kBlockVectors; ++v) integers[0][0][v] = hn::Add(integers[0][0][v], integers[1][0][v]);
+    }
+    add_scaled<kHasOffsets>(format, block, rows, b, integers[0], sums);
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kBlockVectors; ++v) hn::StoreU(sums[r][v], d, columns.c + r * columns.c_stride + v * kLanes);
+  }
+}
+
+template <int kBits, bool kHasOffsets>
+HWY_INLINE void multiply_few_rows(const BlockProduct& product, const RoundedRows& rows, float* overhang) {
+  with_short_dots([&](auto dots) HWY_ATTR {
+    using Dots = decltype(dots);
+    for (int64_t p = product.begin; p < product.end; ++p) {
+      const BlockColumns columns = columns_of_panel(product, p, overhang);
+      switch (product.rows) {
+        case 1: multiply_few_rounded<Dots, kBits, kHasOffsets, 1>(product.format, rows, columns); break;
+        case 2: multiply_few_rounded<Dots, kBits, kHasOffsets, 2>(product.format, rows, columns); break;
+        case 3: multiply_few_rounded<Dots, kBits, kHasOffsets, 3>(product.format, rows, columns); break;
+        default: multiply_few_rounded<Dots, kBits, kHasOffsets, kFewBlockRows>(product.format, rows, columns);
+      }
+    }
+  });
+}
+
+// Pairs of a block to `to`, which holds the vectors of one pair of rows of w^T one behind the other.
+template <int kBits>
+HWY_INLINE void unpack_block(const Block& block, int64_t size, int16_t* to) {
+  constexpr int kHalf = 16 / kBits;
+  const PairD di;
+  const ShortD ds;
+  for (int64_t k = 0; k < size; k += 2 * kHalf) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kBlockVectors; ++v) {
+      const VS words = hn::BitCast(ds, hn::LoadU(di, block.words + (k / (2 * kHalf) * kBlockVectors + v) * kLanes));
+#pragma GCC unroll 4
+      for (int i = 0; i < kHalf; ++i) {
+        hn::StoreU(unpack_pairs<kBits>(words, i), ds, to + (k + 2 * i) * kBlockVectors * kLanes + v * 2 * kLanes);
+      }
+    }
+  }
+}
+
+// Some blocks of a panel, whose numbers are unpacked.
+struct UnpackedBlocks {
+  const BlockFormat& format;
+  const float* panel;
+  int64_t first, count;
+  const int16_t* pairs;
+};
+
+template <class Dots, bool kHasOffsets, int kRows>
+HWY_INLINE void multiply_rounded_tile(const UnpackedBlocks& blocks, const RoundedRows& rows, float* c,
+                                      int64_t c_stride) {
+  const DF d;
+  const BlockFormat& format = blocks.format;
+  VF sums[kRows][kBlockVectors];
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kBlockVectors; ++v) {
+      sums[r][v] = blocks.first > 0 ? hn::LoadU(d, c + r * c_stride + v * kLanes) : hn::Zero(d);
+    }
+  }
+  const BlockLayout layout(format);
+  for (int64_t b = 0; b < blocks.count; ++b) {
+    const int64_t which = blocks.first + b;
+    PairV integers[kRows][kBlockVectors];
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kBlockVectors; ++v) integers[r][v] = hn::Zero(PairD());
+    }
+    add_group_products<Dots, 1>(rows.numbers + which * format.block, rows.stride * 2,
+                                reinterpret_cast<const int8_t*>(blocks.pairs + b * format.block * panel_width()),
+                                format.block / 2, integers);
+    add_scaled<kHasOffsets>(format, layout.at(blocks.panel, which), rows, which, integers, sums);
+  }
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kBlockVectors; ++v) hn::StoreU(sums[r][v], d, c + r * c_stride + v * kLanes);
+  }
+}
+
+constexpr int kTile = HWY_TARGET == HWY_AVX3 ? 12 : 6;
+
+template <class Dots, bool kHasOffsets, int kRows>
+HWY_INLINE void multiply_rest(const UnpackedBlocks& blocks, const RoundedRows& rows, int64_t count, float* c,
+                              int64_t c_stride) {
+  if constexpr (kRows > 0) {
+    if (count == kRows) return multiply_rounded_tile<Dots, kHasOffsets, kRows>(blocks, rows, c, c_stride);
+    multiply_rest<Dots, kHasOffsets, kRows - 1>(blocks, rows, count, c, c_stride);
+  }
+}
+
+HWY_INLINE RoundedRows rows_from(const BlockFormat& format, const RoundedRows& rows, int64_t first) {
+  return {rows.numbers + first * rows.stride, rows.stride, rows.scales + first * format.blocks,
+          rows.middles + first * format.blocks};
+}
+
+template <int kBits, bool kHasOffsets>
+HWY_INLINE void multiply_many_rows(const BlockProduct& product, const RoundedRows& of, int16_t* unpacked,
+                                   float* overhang) {
+  const BlockFormat& format = product.format;
+  const BlockLayout layout(format);
+  with_short_dots([&](auto dots) HWY_ATTR {
+    using Dots = decltype(dots);
+    for_block_chunks(
+        product, overhang,
+        [&](const BlockColumns& columns, int64_t row, int64_t rows, int64_t first, int64_t blocks) HWY_ATTR {
+          for (int64_t b = 0; b < blocks; ++b) {
+            unpack_block<kBits>(layout.at(columns.panel, first + b), format.block,
+                                unpacked + b * format.block * panel_width());
+          }
+          const UnpackedBlocks ready{format, columns.panel, first, blocks, unpacked};
+          for (int64_t r = 0; r < rows; r += kTile) {
+            multiply_rest<Dots, kHasOffsets, kTile>(ready, rows_from(format, of, row + r),
+                                                    std::min<int64_t>(kTile, rows - r),
+                                                    columns.c + r * columns.c_stride, columns.c_stride);
+          }
+        });
+  });
+}
+
+template <int kBits, bool kHasOffsets>
+HWY_INLINE void multiply_panels(const BlockProduct& product, const RoundedRows& rows, float* working) {
+  float* const overhang = working + std::max(product.format.block, kUnpackedDepth) * panel_width();
+  if (product.rows <= kFewBlockRows) {
+    multiply_few_rows<kBits, kHasOffsets>(product, rows, overhang);
+  } else {
+    multiply_many_rows<kBits, kHasOffsets>(product, rows, reinterpret_cast<int16_t*>(working), overhang);
+  }
+  copy_overhang(product, overhang);
+}
+
+#endif
+
+bool has_rounded_blocks() { return AG_HAS_ROUNDED_BLOCKS; }
+
+bool round_row_of_blocks([[maybe_unused]] const BlockFormat& format, [[maybe_unused]] const float* x,
+                         [[maybe_unused]] const RoundedRows& to) {
+#if AG_HAS_ROUNDED_BLOCKS
+  return format.bits == 4 ? round_row<4>(format, x, to) : round_row<8>(format, x, to);
+#else
+  return false;
+#endif
+}
+
+void multiply_panels_by_rounded([[maybe_unused]] const BlockProduct& product, [[maybe_unused]] const RoundedRows& rows,
+                                [[maybe_unused]] float* working) {
+#if AG_HAS_ROUNDED_BLOCKS
+  const bool has_zeros = product.format.has_zeros;
+  if (product.format.bits == 4) {
+    has_zeros ? multiply_panels<4, true>(product, rows, working) : multiply_panels<4, false>(product, rows, working);
+  } else {
+    has_zeros ? multiply_panels<8, true>(product, rows, working) : multiply_panels<8, false>(product, rows, working);
+  }
+#endif
+}
+
+}  // namespace autograph::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace autograph::simd {
+
+HWY_EXPORT(has_rounded_blocks);
+HWY_EXPORT(round_row_of_blocks);
+HWY_EXPORT(multiply_panels_by_rounded);
+
+bool can_multiply_rounded(const BlockFormat& format) {
+  constexpr int64_t kLargestSum = INT32_MAX;
+  const int64_t of_block = format.block * static_cast<int64_t>(32767) * ((int64_t{1} << format.bits) - 1);
+  return of_block <= kLargestSum && HWY_DYNAMIC_DISPATCH(has_rounded_blocks)();
+}
+
+bool round_block_row(const BlockFormat& format, const float* x, const RoundedRows& to) {
+  return HWY_DYNAMIC_DISPATCH(round_row_of_blocks)(format, x, to);
+}
+
+void multiply_block_panels(const BlockProduct& product, const RoundedRows& rows, uint8_t* working) {
+  HWY_DYNAMIC_DISPATCH(multiply_panels_by_rounded)(product, rows, reinterpret_cast<float*>(working));
+}
+
+}  // namespace autograph::simd
+#endif  // HWY_ONCE
