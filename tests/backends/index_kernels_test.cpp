@@ -1,4 +1,4 @@
-// trilu, gather_elements, gather_nd, scatter_elements and scatter_nd on the CPU against the reference.
+// trilu, gather_elements, gather_nd, scatter_elements, scatter_nd and tensor_scatter on the CPU against the reference.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -171,6 +171,36 @@ TEST(ScatterNd, RefusesIndicesOutOfRange) {
     indices.mutable_data<int64_t>()[801] = bad;
     indices.mutable_data<int64_t>()[1300] = 9;
     expect_same_error(scatter_nd_kernel(), scatter_nd_def(), {{x, indices, updates}});
+  }
+}
+
+TEST(TensorScatter, WritesBetweenAllPositions) {
+  Random random(11);
+  for (const DType dtype : kSizes) {
+    for (const std::string mode : {"linear", "circular"}) {
+      for (const auto& [cache, axis] : std::vector<std::pair<Dims, int64_t>>{
+               {{3, 2, 7, 5}, 2}, {{3, 7, 5}, 1}, {{2, 3, 7}, -1}, {{2, 40, 7, 300}, -2}}) {
+        const int64_t length = draw(random, 1, 7);
+        Dims update = cache;
+        update[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(cache.size()) : axis)] = length;
+        std::vector<int64_t> starts;
+        for (int64_t b = 0; b < cache[0]; ++b) starts.push_back(draw(random, 0, mode == "linear" ? 7 - length : 6));
+        const Attributes attributes{{"axis", axis}, {"mode", mode}};
+        const Tensor x = draw_tensor(random, dtype, cache), y = draw_tensor(random, dtype, update);
+        expect_reference(tensor_scatter_kernel(), tensor_scatter_def(), {{x, y, Tensor::vector(starts)}, attributes});
+        expect_reference(tensor_scatter_kernel(), tensor_scatter_def(), {{x, y}, attributes});
+      }
+    }
+  }
+}
+
+TEST(TensorScatter, RefusesPositionsOutOfRange) {
+  Random random(12);
+  const Tensor x = draw_tensor(random, DType::f32, {2, 7, 5}), y = draw_tensor(random, DType::f32, {2, 3, 5});
+  for (const auto& [mode, bad] : std::vector<std::pair<std::string, int64_t>>{
+           {"linear", 5}, {"linear", -1}, {"circular", 7}, {"circular", INT64_MIN}}) {
+    expect_same_error(tensor_scatter_kernel(), tensor_scatter_def(),
+                      {{x, y, Tensor::vector({0, bad})}, {{"axis", int64_t{1}}, {"mode", mode}}});
   }
 }
 

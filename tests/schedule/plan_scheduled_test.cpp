@@ -338,6 +338,7 @@ Plan random_plan(Random& random, Graph& graph) {
 TEST(VerifyMemory, PassesEveryPlanOfRandomSchedules) {
   size_t with_streams = 0;
   size_t in_place = 0;
+  size_t over_outputs = 0;
   size_t used_again = 0;
   size_t in_parts = 0;
   size_t in_rows = 0;
@@ -348,12 +349,16 @@ TEST(VerifyMemory, PassesEveryPlanOfRandomSchedules) {
     ASSERT_EQ(failure_of(plan), "") << "seed " << seed << "\n" << print_plan(plan, graph);
     with_streams += !plan.stages.empty();
     used_again += !plan.stages.empty() && plan.arena_bytes < plan.sum_of_tensors_bytes;
-    for (const Step& step : plan.steps) in_place += step.in_place >= 0 && step.threads > 0;
+    for (const Step& step : plan.steps) {
+      in_place += step.in_place >= 0 && step.threads > 0;
+      over_outputs += step.in_place >= 0 && plan.slots[step.outputs[0]].place == Place::output;
+    }
     for (const Slot& slot : plan.slots) in_parts += slot.root != slot.source && slot.place == Place::arena;
     for (const Slot& slot : plan.slots) in_rows += slot.row_stride > 0;
   }
   EXPECT_GT(with_streams, 300U);
   EXPECT_GT(in_place, 100U);
+  EXPECT_GT(over_outputs, 100U);
   EXPECT_GT(used_again, 50U);
   EXPECT_GT(in_parts, 300U);
   EXPECT_GT(in_rows, 100U);

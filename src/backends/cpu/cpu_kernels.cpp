@@ -102,6 +102,7 @@ std::vector<KernelDef> cpu_kernels() {
                                   gather_nd_kernel(),
                                   scatter_elements_kernel(),
                                   scatter_nd_kernel(),
+                                  tensor_scatter_kernel(),
                                   grid_sample_kernel(),
                                   resize_kernel(),
                                   trilu_kernel(),

@@ -53,6 +53,7 @@ KernelDef gather_elements_kernel();
 KernelDef gather_nd_kernel();
 KernelDef scatter_elements_kernel();
 KernelDef scatter_nd_kernel();
+KernelDef tensor_scatter_kernel();
 KernelDef grid_sample_kernel();
 KernelDef tree_ensemble_kernel();
 std::vector<KernelDef> batch_norm_training_kernels();

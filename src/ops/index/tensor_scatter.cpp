@@ -4,9 +4,9 @@
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/shape.h"
-#include "base/check.h"
 #include "ops/defs.h"
 #include "ops/gradients.h"
+#include "ops/index/first_position.h"
 #include "ops/sample.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/copy_elements.h"
@@ -49,10 +49,7 @@ void reference(const OpCall& call) {
   Strided source{0, dense_strides(update.dims())};
   Strided target{0, dense_strides(cache.dims())};
   for (int64_t b = 0; b < cache.dim(0); ++b) {
-    const int64_t first = call.input(2).is_present() ? call.input(2).data<int64_t>()[b] : 0;
-    const int64_t last_start = circular ? capacity - 1 : capacity - length;
-    AG_CHECK_USER(length == 0 || (first >= 0 && first <= last_start), ValueError,
-                  "[tensor_scatter] write_indices[{}]: expected 0..{}, got {}", b, last_start, first);
+    const int64_t first = first_position(call.input(2), b, length, circular ? capacity - 1 : capacity - length);
     for (int64_t s = 0; s < length; ++s) {
       source.start = b * source.strides[0] + s * source.strides[axis];
       target.start = b * target.strides[0] + (first + s) % capacity * target.strides[axis];

@@ -4,6 +4,7 @@
 // position 0 on, and what lies behind them means nothing: new keys go right behind the old ones of their row, and no
 // query sees further than itself. The present has as many positions as the past, or as the longest row.
 #include "autograph/ops/attention.h"
+#include "autograph/ops/index.h"
 
 #include "io/onnx/contrib/attention_parts.h"
 #include "io/onnx/contrib/rotary.h"
@@ -57,27 +58,15 @@ Heads turned(const ContribCall& call, const Heads& heads, const Positions& posit
           heads.v};
 }
 
-// For every position of the present its row in past + new: its own one in the past, or a new one. [batch, positions]
-Var present_rows(const ContribCall& call, const Positions& positions, Var past_length) {
+// past [batch, heads, positions, size], with more positions where the longest row needs them, and the new keys of every
+// entry of the batch where they belong.
+Var append(const ContribCall& call, Var past, Var fresh, const Positions& positions) {
   const Var total = reshape(cast(call["total_sequence_length"], DType::i64), std::vector<int64_t>{1});
-  const Var position = counted(call, max({past_length, total}));
-  const Var last = sub(add(past_length, positions.queries), call.constant(Tensor::vector({1})));
-  const Var fresh = min({add(sub(position, positions.past), past_length), last});
-  return where(less(position, positions.past), position, fresh);
-}
-
-// past [batch, heads, positions, size] and `fresh`, with the rows of every entry of the batch where they belong: a
-// lookup in the table of all rows.
-Var append(const ContribCall& call, Var past, Var fresh, Var rows) {
-  const Var all = concat({past, fresh}, 2);
-  const int64_t heads = call.extent(fresh, 1);
-  const Var stride = extent_of(all, 2);
-  const Var batch =
-      unsqueeze(mul(counted(call, extent_of(all, 0)), mul(stride, call.constant(Tensor::vector({heads})))), {1, 2});
-  const Var head = unsqueeze(mul(counted(call, call.constant(Tensor::vector({heads}))), stride), {0, 2});
-  const Var index = add(add(batch, head), unsqueeze(rows, {1}));
-  const Var table = reshape(all, concat({call.constant(Tensor::vector({-1})), extent_of(all, 3)}, 0));
-  return gather(table, index);
+  const Var zero = call.constant(Tensor::vector({0}));
+  const Var more = max({sub(total, extent_of(past, 2)), zero});
+  const Var pads = concat({call.constant(Tensor::vector({0, 0, 0, 0, 0, 0})), more, zero}, 0);
+  const Var room = apply(get_op("pad"), {past, pads});
+  return tensor_scatter(room, fresh, reshape(positions.past, std::vector<int64_t>{-1}), 2);
 }
 
 // bool [batch, 1, queries, keys].
@@ -132,8 +121,8 @@ std::vector<Var> group_query_attention(ContribCall& call) {
   KeysValues present{heads.k, heads.v};
   Var seen;
   if (call.has("past_key")) {
-    const Var rows = present_rows(call, positions, extent_of(call["past_key"], 2));
-    present = {append(call, call["past_key"], heads.k, rows), append(call, call["past_value"], heads.v, rows)};
+    present = {append(call, call["past_key"], heads.k, positions),
+               append(call, call["past_value"], heads.v, positions)};
     seen = visible(call, positions, extent_of(present.keys, 2));
   } else if (call.attributes().integer("local_window_size") > 0) {
     seen = visible(call, {positions.queries, call.constant(Tensor::of<int64_t>({1, 1}, {0}))}, positions.queries);
@@ -167,7 +156,8 @@ std::vector<ContribOp> contrib_group_query_attention() {
       "GroupQueryAttention",
       "query, key?, value?, past_key?, past_value?, seqlens_k, total_sequence_length, cos_cache?, sin_cache?, "
       "position_ids?, attention_bias?, head_sink?, k_scale?, v_scale?, q_norm_weight?, k_norm_weight?, query_seqlens?",
-      "output, present_key?, present_value?, output_qk?", "gather, mul, add, sub, attention", group_query_attention,
+      "output, present_key?, present_value?, output_qk?", "gather, mul, add, sub, tensor_scatter, attention",
+      group_query_attention,
       {required_attribute("num_heads"), required_attribute("kv_num_heads"), with_default("do_rotary", int64_t{0}),
        with_default("rotary_interleaved", int64_t{0}), real("scale"), real("softcap"),
        with_default("local_window_size", int64_t{-1}), with_default("smooth_softmax", int64_t{-1}),
