@@ -101,8 +101,16 @@ OpSample attention_sample(Random& random, const AttentionShape& s, bool packed) 
 }
 
 const std::vector<AttentionShape> kAttentionShapes{
-    {1, 1, 1, 1, 1, 1, 1},     {2, 3, 3, 5, 7, 4, 9},     {1, 4, 2, 17, 33, 12, 8},
-    {1, 2, 1, 9, 600, 16, 20}, {1, 1, 1, 300, 300, 8, 8}, {3, 2, 2, 49, 49, 32, 32},
+    {1, 1, 1, 1, 1, 1, 1},     {2, 3, 3, 5, 7, 4, 9},     {1, 4, 2, 17, 33, 12, 8},  {1, 2, 1, 9, 600, 16, 20},
+    {1, 1, 1, 300, 300, 8, 8}, {3, 2, 2, 49, 49, 32, 32}, {1, 3, 1, 8, 150, 20, 33},
+};
+
+// A decoder's step: query heads that share keys are worked on together.
+const std::vector<AttentionShape> kSingleQueries{
+    {1, 7, 7, 1, 300, 64, 64},
+    {2, 6, 2, 1, 130, 20, 27},
+    {1, 12, 1, 1, 257, 9, 80},
+    {3, 5, 1, 1, 8, 4, 4},
 };
 
 TEST(SimdKernels, AttentionOfManyShapes) {
@@ -118,6 +126,37 @@ TEST(SimdKernels, AttentionOfManyShapes) {
         sample.attributes.set("softcap", 0.7F);
         sample.attributes.set("left_window_size", int64_t{5});
         expect_reference(simd::attention_kernel(), KernelCase(attention_def(), sample), {1e-4, 1e-5});
+      }
+    }
+  });
+}
+
+TEST(SimdKernels, AttentionOfSingleQueries) {
+  on_every_isa([] {
+    Random random(24);
+    for (const AttentionShape& shape : kSingleQueries) {
+      const std::vector<Dims> masks{{shape.keys},
+                                    {shape.heads, 1, shape.keys},
+                                    {shape.batch, 1, 1, shape.keys},
+                                    {shape.batch, shape.heads, 1, shape.keys - 3}};
+      for (const int threads : {1, 2, 5}) {
+        for (const bool packed : {false, true}) {
+          OpSample sample = attention_sample(random, shape, packed);
+          const auto expect_same = [&] {
+            expect_reference(simd::attention_kernel(), KernelCase(attention_def(), sample, {threads}), {1e-4, 1e-5});
+          };
+          expect_same();
+          sample.attributes.set("is_causal", int64_t{1});
+          expect_same();
+          sample.attributes.erase("is_causal");
+          sample.inputs.emplace_back();
+          for (const Dims& dims : masks) {
+            sample.inputs[3] = random_tensor(random, dims);
+            expect_same();
+            sample.inputs[3] = draw_tensor(random, DType::boolean, dims, 0, 1);
+            expect_same();
+          }
+        }
       }
     }
   });

@@ -84,7 +84,13 @@ OpSample sample(Random& random) {
                    draw_tensor(random, DType::f32, {n, blocks}, 0.001, 0.1)};
   result.inputs.resize(4);
   if (draw_bool(random)) result.inputs[3] = draw_tensor(random, DType::f32, {n, blocks}, 0, bits == 4 ? 15 : 255);
-  result.attributes = {{"bits", bits}, {"k", k}, {"x_bits", draw_one_of<int64_t>(random, {16, 32})}};
+  result.attributes = {{"bits", bits}, {"k", k}};
+  if (draw_bool(random)) {
+    // What rounding leaves as it is.
+    const std::vector<double> x = draw_tensor(random, DType::i8, dims, -1, 1).to_f64();
+    result.inputs[0] = Tensor::of<float>(dims, std::vector<float>(x.begin(), x.end()));
+    result.attributes.set("x_bits", int64_t{16});
+  }
   return result;
 }
 

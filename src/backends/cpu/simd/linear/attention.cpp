@@ -1,6 +1,6 @@
 // attention in f32 without the score matrix: for a block of queries, block after block of keys, a few rows of scores at
 // a time go through the mask and the exponential while they are in the first cache, and their weighted values are
-// added up at once.
+// added up at once. For few queries, as a decoder has them, keys and values are not packed: attention_few-inl.h.
 //
 // The softmax is kept up to date as blocks come: with m the largest score so far, l the sum of e^(s - m) and o the sum
 // of e^(s - m) v, a block that raises m scales l and o down; the result is o / l. A query that sees no key gives zeros.
@@ -19,6 +19,7 @@
 #include <hwy/foreach_target.h>  // includes this file again for each instruction set
 
 #include <hwy/highway.h>
+#include "backends/cpu/simd/linear/attention_few-inl.h"
 #include "backends/cpu/simd/linear/micro_gemm-inl.h"
 #include "backends/cpu/simd/rows-inl.h"
 #include "backends/cpu/simd/vector_math-inl.h"
@@ -40,7 +41,10 @@ constexpr int64_t kMaxLanes = 16;
 
 constexpr int64_t round_up(int64_t count) { return (count + kMaxLanes - 1) / kMaxLanes * kMaxLanes; }
 
-// Some queries of one head.
+// Up to so many queries keys and values are read where they lie.
+constexpr int64_t kFewQueries = 8;
+
+// Some queries of one head, or those of several heads that share keys, all at the same position.
 struct AttentionTask {
   const float* q;
   const float* k;
@@ -50,6 +54,7 @@ struct AttentionTask {
   const void* mask;                                             // row of the first query; may be null
   int64_t q_stride, k_stride, v_stride, y_stride, mask_stride;  // between positions
   int64_t first_query, queries, keys, size, value_size;
+  int64_t position_step;  // between the positions of queries: 1, or 0 of several heads
   int64_t mask_keys;
   bool mask_is_bool;
   float scale;
@@ -88,7 +93,7 @@ struct KeyRange {
 };
 
 HWY_INLINE KeyRange visible_keys(const AttentionTask& task, int64_t query, int64_t first_key, int64_t count) {
-  const int64_t position = task.first_query + query;
+  const int64_t position = task.first_query + query * task.position_step;
   const int64_t begin = std::max<int64_t>(0, position - task.visible_before - first_key);
   int64_t end = std::min(count, position + task.visible_after + 1 - first_key);
   if (task.mask) end = std::min(end, task.mask_keys - first_key);
@@ -104,6 +109,13 @@ HWY_INLINE V load_mask(const AttentionTask& task, int64_t query, int64_t at, siz
     return count == hn::Lanes(d) ? hn::LoadU(d, from) : load_some(d, from, count, hn::Zero(d));
   }
   const bool* from = static_cast<const bool*>(task.mask) + offset;
+#if HWY_TARGET != HWY_SCALAR
+  if (count == hn::Lanes(d)) {
+    const hn::Rebind<int32_t, D> di;
+    const auto seen = hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint8_t, D>(), reinterpret_cast<const uint8_t*>(from)));
+    return hn::IfThenElse(hn::RebindMask(d, hn::Eq(seen, hn::Zero(di))), hn::Set(d, -kInfinity), hn::Zero(d));
+  }
+#endif
   HWY_ALIGN float hidden[HWY_MAX_BYTES / sizeof(float)] = {};
   for (size_t i = 0; i < count; ++i) hidden[i] = from[i] ? 0.0F : -kInfinity;
   return hn::Load(d, hidden);
@@ -183,30 +195,54 @@ HWY_INLINE void weigh_row(float* scores, int64_t padded, float block_largest, fl
   map_row(d, sums, sums, static_cast<size_t>(width), [&](V x, size_t, size_t) HWY_ATTR { return hn::Mul(x, f); });
 }
 
-// Keys [first, first + count), already packed, for all queries of the task.
-HWY_INLINE void add_key_block(const AttentionTask& task, const AttentionScratch& at, int64_t first, int64_t count) {
-  const int64_t padded = padded_columns(count);
+// A block of scores to weights; the sums of the queries are scaled to them.
+HWY_INLINE void weigh_block(const AttentionTask& task, const AttentionScratch& at, KeyRange keys, KeyRange queries) {
+  const int64_t count = keys.end - keys.begin, padded = padded_columns(count);
   const int64_t width = padded_columns(task.value_size);
   float* scores = task.scratch + at.scores_at;
   float* largest = task.scratch + at.rows_at;
   float* sum = largest + task.queries;
+  // In two loops of short turns, so that the processor works on several rows at once.
+  float block_largest[kQueryGroup];
+  for (int64_t i = queries.begin; i < queries.end; ++i) {
+    float* const row = scores + (i - queries.begin) * padded;
+    const KeyRange range = visible_keys(task, i, keys.begin, count);
+    block_largest[i - queries.begin] = mask_row(task, i, keys.begin, range, row, padded);
+  }
+  for (int64_t i = queries.begin; i < queries.end; ++i) {
+    weigh_row(scores + (i - queries.begin) * padded, padded, block_largest[i - queries.begin], largest[i], sum[i],
+              task.scratch + at.sums_at + i * width, width);
+  }
+}
+
+// Keys [begin, end), which are packed here, for all queries of the task.
+HWY_INLINE void add_packed_keys(const AttentionTask& task, const AttentionScratch& at, KeyRange keys) {
+  const int64_t count = keys.end - keys.begin, padded = padded_columns(count);
+  const int64_t width = padded_columns(task.value_size);
+  float* scores = task.scratch + at.scores_at;
+  pack_transposed(task.k + keys.begin * task.k_stride, task.k_stride, task.size, count, task.scratch + at.keys_at);
+  pack_rows(task.v + keys.begin * task.v_stride, task.v_stride, count, task.value_size, task.scratch + at.values_at);
   for (int64_t i = 0; i < task.queries; i += kQueryGroup) {
     const int64_t rows = std::min(kQueryGroup, task.queries - i);
-    float* sums = task.scratch + at.sums_at + i * width;
     multiply_packed(
         {task.scratch + i * task.size, task.size, task.scratch + at.keys_at, task.size, scores, padded, false}, rows,
         count);
-    // In two loops of short turns, so that the processor works on several rows at once.
-    float block_largest[kQueryGroup];
-    for (int64_t r = 0; r < rows; ++r) {
-      const KeyRange range = visible_keys(task, i + r, first, count);
-      block_largest[r] = mask_row(task, i + r, first, range, scores + r * padded, padded);
-    }
-    for (int64_t r = 0; r < rows; ++r) {
-      weigh_row(scores + r * padded, padded, block_largest[r], largest[i + r], sum[i + r], sums + r * width, width);
-    }
-    multiply_packed({scores, padded, task.scratch + at.values_at, count, sums, width, true}, rows, task.value_size);
+    weigh_block(task, at, keys, {i, i + rows});
+    multiply_packed(
+        {scores, padded, task.scratch + at.values_at, count, task.scratch + at.sums_at + i * width, width, true}, rows,
+        task.value_size);
   }
+}
+
+// The same for few queries.
+HWY_INLINE void add_keys_in_place(const AttentionTask& task, const AttentionScratch& at, KeyRange keys) {
+  const int64_t count = keys.end - keys.begin, padded = padded_columns(count);
+  float* const scores = task.scratch + at.scores_at;
+  multiply_keys({task.scratch, task.size, task.queries}, {task.k + keys.begin * task.k_stride, task.k_stride, count},
+                task.size, scores, padded);
+  weigh_block(task, at, keys, {0, task.queries});
+  add_values({scores, padded, task.queries}, {task.v + keys.begin * task.v_stride, task.v_stride, count},
+             task.value_size, task.scratch + at.sums_at, padded_columns(task.value_size));
 }
 
 // Does the query see any key at all? Asked where no weight is above 0.
@@ -247,11 +283,13 @@ void attend(const AttentionTask& task) {
   for (int64_t first = 0; first < task.keys; first += kKeyBlock) {
     const int64_t count = std::min(kKeyBlock, task.keys - first);
     // Blocks beyond the causal frontier, or before the window.
-    if (first > task.first_query + task.queries - 1 + task.visible_after) break;
+    if (first > task.first_query + (task.queries - 1) * task.position_step + task.visible_after) break;
     if (first + count <= task.first_query - task.visible_before) continue;
-    pack_transposed(task.k + first * task.k_stride, task.k_stride, task.size, count, task.scratch + at.keys_at);
-    pack_rows(task.v + first * task.v_stride, task.v_stride, count, task.value_size, task.scratch + at.values_at);
-    add_key_block(task, at, first, count);
+    if (task.queries <= kFewQueries) {
+      add_keys_in_place(task, at, {first, first + count});
+    } else {
+      add_packed_keys(task, at, {first, first + count});
+    }
   }
   for (int64_t i = 0; i < task.queries; ++i) {
     const float inverse = normalizer(task, i, sum[i]);
@@ -282,10 +320,14 @@ class AttentionKernel : public Kernel {
         settings_(call.attributes, q_.size) {
     if (call.has_input(3)) mask_ = MaskLayout(call.inputs[3]);
     has_sums_ = call.outputs.size() > 1;
+    group_ = q_.heads / std::max<int64_t>(k_.heads, 1);
+    const int64_t shared = std::max<int64_t>(q_.batch * k_.heads, 1);
+    if (q_.length == 1) heads_ = (group_ - 1) / ((call.threads - 1) / shared + 1) + 1;
     const int64_t blocks = (q_.length + kMaxQueries - 1) / kMaxQueries;
     // Few heads: shorter blocks, so that every thread has some.
     const int64_t wanted = std::max(blocks, (4 * call.threads - 1) / std::max<int64_t>(q_.batch * q_.heads, 1) + 1);
     queries_ = std::max<int64_t>(8, ((q_.length + wanted - 1) / wanted + 7) / 8 * 8);
+    queries_ = std::max(queries_, heads_);
     scratch_elements_ = AttentionScratch(queries_, k_.length, q_.size, v_.size).total;
     const int64_t work = q_.batch * q_.heads * q_.length * k_.length * (q_.size + v_.size) / 8;
     threads_ = useful_threads(call.threads, work);
@@ -295,29 +337,41 @@ class AttentionKernel : public Kernel {
 
   void run(const KernelArgs& args) const override {
     const int64_t blocks = (q_.length + queries_ - 1) / queries_;
-    for_shares(threads_, q_.batch * q_.heads * blocks, [&](int64_t begin, int64_t end, int thread) {
+    const int64_t parts = (group_ + heads_ - 1) / heads_;
+    for_shares(threads_, q_.batch * k_.heads * parts * blocks, [&](int64_t begin, int64_t end, int thread) {
       float* scratch = static_cast<float*>(args.scratch) + thread * scratch_elements_;
       for (int64_t t = begin; t < end; ++t) {
-        const int64_t head = t / blocks;
-        run_task(args, {head / q_.heads, head % q_.heads}, t % blocks * queries_, scratch);
+        const int64_t part = t / blocks, shared = part / parts;
+        const int64_t first = part % parts * heads_;
+        run_task(args, {shared / k_.heads, shared % k_.heads, first, std::min(heads_, group_ - first)},
+                 t % blocks * queries_, scratch);
       }
     });
   }
 
  private:
-  void run_task(const KernelArgs& args, std::pair<int64_t, int64_t> batch_head, int64_t first, float* scratch) const {
-    const auto [b, head] = batch_head;
-    const int64_t kv_head = head / (q_.heads / k_.heads);
+  // Some of the query heads that share keys and values.
+  struct SharedHeads {
+    int64_t batch, kv_head, first, count;
+  };
+
+  void run_task(const KernelArgs& args, const SharedHeads& heads, int64_t first, float* scratch) const {
+    const int64_t b = heads.batch, head = heads.kv_head * group_ + heads.first;
+    const bool is_alone = heads_ == 1;  // else queries are those of several heads
     AttentionTask task{};
     task.q = args.inputs[0].data<float>() + q_.offset(b, head, first);
-    task.k = args.inputs[1].data<float>() + k_.offset(b, kv_head, 0);
-    task.v = args.inputs[2].data<float>() + v_.offset(b, kv_head, 0);
+    task.k = args.inputs[1].data<float>() + k_.offset(b, heads.kv_head, 0);
+    task.v = args.inputs[2].data<float>() + v_.offset(b, heads.kv_head, 0);
     task.y = args.outputs[0].mutable_data<float>() + y_.offset(b, head, first);
     if (mask_.is_given()) task.mask = mask_.row(args.inputs[3], b, head, first);
     if (has_sums_) task.log_sums = args.outputs[1].mutable_data<float>() + (b * q_.heads + head) * q_.length + first;
-    task.q_stride = q_.position_stride, task.k_stride = k_.position_stride, task.v_stride = v_.position_stride;
-    task.y_stride = y_.position_stride, task.mask_stride = mask_.query_stride;
-    task.first_query = first, task.queries = std::min(queries_, q_.length - first), task.keys = k_.length;
+    task.q_stride = is_alone ? q_.position_stride : q_.head_stride;
+    task.y_stride = is_alone ? y_.position_stride : y_.head_stride;
+    task.mask_stride = is_alone ? mask_.query_stride : mask_.head_stride;
+    task.k_stride = k_.position_stride, task.v_stride = v_.position_stride;
+    task.first_query = first, task.queries = is_alone ? std::min(queries_, q_.length - first) : heads.count;
+    task.position_step = is_alone ? 1 : 0;
+    task.keys = k_.length;
     task.size = q_.size, task.value_size = v_.size;
     task.mask_keys = mask_.keys, task.mask_is_bool = mask_.is_bool;
     task.scale = settings_.scale, task.softcap = settings_.softcap;
@@ -330,6 +384,8 @@ class AttentionKernel : public Kernel {
   const ScoreSettings settings_;
   MaskLayout mask_;
   bool has_sums_ = false;
+  int64_t group_ = 1;  // query heads that share keys and values
+  int64_t heads_ = 1;  // of these, how many a task takes
   int64_t queries_ = 0, scratch_elements_ = 0;
   int threads_ = 1;
 };
