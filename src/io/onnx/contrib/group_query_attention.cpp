@@ -3,6 +3,9 @@
 // seqlens_k + 1 is how many keys each row of the batch has, new ones included. The cache of a row holds its keys from
 // position 0 on, and what lies behind them means nothing: new keys go right behind the old ones of their row, and no
 // query sees further than itself. The present has as many positions as the past, or as the longest row.
+//
+// A cache with sliding_window_cache holds the latest positions of a row alone, from 0 on. With C of them, a window W
+// and G = C - W + 1 it has, after T keys, T of them up to C, and T - G * ceil((T - C) / G) beyond.
 #include "autograph/ops/attention.h"
 #include "autograph/ops/index.h"
 
@@ -31,6 +34,7 @@ Heads operands(const ContribCall& call) {
 struct Positions {
   Var queries;  // i64 [1]: new keys and queries
   Var past;     // i64 [batch, 1]: keys before the new ones
+  Var count;    // i64 [batch, 1]: keys with the new ones
 };
 
 Positions positions_of(const ContribCall& call) {
@@ -43,7 +47,13 @@ Positions positions_of(const ContribCall& call) {
   const Var zero = call.constant(Tensor::vector({0}));
   const Var past = where(equal(total, positions.queries), zero, sub(count, positions.queries));
   positions.past = reshape(past, std::vector<int64_t>{-1, 1});
+  positions.count = reshape(count, std::vector<int64_t>{-1, 1});
   return positions;
+}
+
+// Of queries that nothing comes before.
+Positions first_positions(const ContribCall& call, const Positions& positions) {
+  return {positions.queries, call.constant(Tensor::of<int64_t>({1, 1}, {0})), positions.count};
 }
 
 Heads turned(const ContribCall& call, const Heads& heads, const Positions& positions) {
@@ -58,15 +68,60 @@ Heads turned(const ContribCall& call, const Heads& heads, const Positions& posit
           heads.v};
 }
 
-// past [batch, heads, positions, size], with more positions where the longest row needs them, and the new keys of every
-// entry of the batch where they belong.
-Var append(const ContribCall& call, Var past, Var fresh, const Positions& positions) {
-  const Var total = reshape(cast(call["total_sequence_length"], DType::i64), std::vector<int64_t>{1});
-  const Var zero = call.constant(Tensor::vector({0}));
-  const Var more = max({sub(total, extent_of(past, 2)), zero});
-  const Var pads = concat({call.constant(Tensor::vector({0, 0, 0, 0, 0, 0})), more, zero}, 0);
+// past [batch, heads, positions, size] with `more` positions, i64 [1], and the new keys of every entry of the batch
+// from its position `first` on, i64 [batch, 1].
+Var append(const ContribCall& call, Var past, Var fresh, Var more, Var first) {
+  const Var pads =
+      concat({call.constant(Tensor::vector({0, 0, 0, 0, 0, 0})), more, call.constant(Tensor::vector({0}))}, 0);
   const Var room = apply(get_op("pad"), {past, pads});
-  return tensor_scatter(room, fresh, reshape(positions.past, std::vector<int64_t>{-1}), 2);
+  return tensor_scatter(room, fresh, reshape(first, std::vector<int64_t>{-1}), 2);
+}
+
+// As many positions as the longest row needs beyond those of the past.
+Var missing_positions(const ContribCall& call, Var past) {
+  const Var total = reshape(cast(call["total_sequence_length"], DType::i64), std::vector<int64_t>{1});
+  return max({sub(total, extent_of(past, 2)), call.constant(Tensor::vector({0}))});
+}
+
+// ---- Caches of a window ----------------------------------------------------------------------------------------
+
+// What a cache of `capacity` positions holds of `keys`.
+Var resident(const ContribCall& call, Var keys, Var capacity) {
+  const Var one = call.constant(Tensor::vector({1})), zero = call.constant(Tensor::vector({0}));
+  const Var window = call.constant(Tensor::vector({call.attributes().integer("local_window_size")}));
+  const Var step = max({add(sub(capacity, window), one), one});
+  const Var beyond = max({sub(keys, capacity), zero});
+  return sub(keys, mul(step, div(add(beyond, sub(step, one)), step)));
+}
+
+// Rows [first, first + count) along axis 2 of every entry of the batch: a lookup in the table of all rows. What lies
+// behind the last one means nothing.
+Var rows_from(const ContribCall& call, Var all, Var first, Var count, int64_t heads) {
+  const Var stride = extent_of(all, 2);
+  const Var last = sub(stride, call.constant(Tensor::vector({1})));
+  const Var rows = min({add(first, counted(call, count)), last});
+  const Var batch =
+      unsqueeze(mul(counted(call, extent_of(all, 0)), mul(stride, call.constant(Tensor::vector({heads})))), {1, 2});
+  const Var head = unsqueeze(mul(counted(call, call.constant(Tensor::vector({heads}))), stride), {0, 2});
+  const Var index = add(add(batch, head), unsqueeze(rows, {1}));
+  const Var table = reshape(all, concat({call.constant(Tensor::vector({-1})), extent_of(all, 3)}, 0));
+  return gather(table, index);
+}
+
+// Keys or values of a step: what the cache holds and what is new; and the cache afterwards.
+struct WindowedStep {
+  Var all, present;
+};
+
+WindowedStep windowed_step(const ContribCall& call, Var past, Var fresh, const Positions& positions) {
+  const Var capacity = extent_of(past, 2);
+  const Var before = resident(call, positions.past, capacity), after = resident(call, positions.count, capacity);
+  // Of a cache that is smaller than the window keys are missing: no place to write to.
+  const Var window = call.constant(Tensor::vector({call.attributes().integer("local_window_size")}));
+  const Var first = where(less(capacity, window), call.constant(Tensor::vector({-1})), before);
+  const Var all = append(call, past, fresh, positions.queries, first);
+  const Var gone = sub(add(before, sub(positions.count, positions.past)), after);
+  return {all, rows_from(call, all, gone, capacity, call.extent(fresh, 1))};
 }
 
 // bool [batch, 1, queries, keys].
@@ -82,7 +137,11 @@ Var visible(const ContribCall& call, const Positions& positions, Var keys) {
 void refuse_unsupported(const ContribCall& call) {
   for (const char* input : {"k_scale", "v_scale", "q_norm_weight", "k_norm_weight", "query_seqlens"})
     call.without(input);
-  call.only("sliding_window_cache", {0});
+  call.only("sliding_window_cache", {0, 1});
+  const bool has_window = call.attributes().integer("local_window_size") > 0;
+  if (call.attributes().flag("sliding_window_cache") && !has_window) {
+    call.refuse("attribute 'local_window_size'", "expected 1 or more with sliding_window_cache");
+  }
   call.only("causal", {1});
   call.only("qk_output", {0});
   for (const char* name : {"k_quant_type", "v_quant_type"}) {
@@ -118,27 +177,33 @@ std::vector<Var> group_query_attention(ContribCall& call) {
   refuse_unsupported(call);
   const Positions positions = positions_of(call);
   const Heads heads = turned(call, operands(call), positions);
-  KeysValues present{heads.k, heads.v};
+  KeysValues present{heads.k, heads.v}, all = present;
   Var seen;
-  if (call.has("past_key")) {
-    present = {append(call, call["past_key"], heads.k, positions),
-               append(call, call["past_value"], heads.v, positions)};
-    seen = visible(call, positions, extent_of(present.keys, 2));
+  if (call.has("past_key") && call.attributes().flag("sliding_window_cache")) {
+    const WindowedStep k = windowed_step(call, call["past_key"], heads.k, positions);
+    const WindowedStep v = windowed_step(call, call["past_value"], heads.v, positions);
+    present = {k.present, v.present}, all = {k.all, v.all};
+    const Var before = resident(call, positions.past, extent_of(call["past_key"], 2));
+    seen = visible(call, {positions.queries, before, positions.count}, extent_of(all.keys, 2));
+  } else if (call.has("past_key")) {
+    const Var more = missing_positions(call, call["past_key"]);
+    all = present = {append(call, call["past_key"], heads.k, more, positions.past),
+                     append(call, call["past_value"], heads.v, more, positions.past)};
+    seen = visible(call, positions, extent_of(all.keys, 2));
   } else if (call.attributes().integer("local_window_size") > 0) {
-    seen = visible(call, {positions.queries, call.constant(Tensor::of<int64_t>({1, 1}, {0}))}, positions.queries);
+    seen = visible(call, first_positions(call, positions), positions.queries);
   }
   const Attributes& attributes = call.attributes();
   Attributes options{{"softcap", attributes.get_or("softcap", 0.0F)}};
   if (attention_scale(call) > 0) options.set("scale", attention_scale(call));
   if (!seen.is_valid()) options.set("is_causal", int64_t{1});
-  Var keys = present.keys, values = present.values, mask = seen, bias = call["attention_bias"];
+  Var keys = all.keys, values = all.values, mask = seen, bias = call["attention_bias"];
   const auto number = [&](float value) { return as_dtype(call.constant(Tensor::scalar<float>(value)), keys.dtype()); };
   if (attributes.integer("smooth_softmax") > 0 || call.has("head_sink")) {
     if (bias.is_valid()) call.refuse("input 'attention_bias'", "not supported with a sink");
-    if (!seen.is_valid())
-      seen = visible(call, {positions.queries, call.constant(Tensor::of<int64_t>({1, 1}, {0}))}, positions.queries);
+    if (!seen.is_valid()) seen = visible(call, first_positions(call, positions), positions.queries);
     options.erase("is_causal");
-    const Sunk sunk = with_sink(call, present, seen);
+    const Sunk sunk = with_sink(call, all, seen);
     keys = sunk.keys, values = sunk.values, mask = sunk.mask;
   } else if (bias.is_valid()) {
     mask = seen.is_valid() ? where(seen, bias, number(-std::numeric_limits<float>::infinity())) : bias;

@@ -1,8 +1,10 @@
 // Contrib attention against the formula in double, with every kind of mask, cache and head.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 
+#include "autograph/error.h"
 #include "autograph/random.h"
 #include "io/contrib_node.h"
 #include "ops/sample.h"
@@ -420,6 +422,122 @@ TEST_F(GroupQuery, GrowingCacheWithRotaryEmbedding) {
   expect_near(results[0], attend(q, keys, values, [](Place p) { return p.key > p.query + 3 ? kHidden : 0.0; }));
   expect_near(results[1], keys.values);
   expect_near(results[2], values.values);
+}
+
+// Steps of `length` tokens after which rows of the batch have had so many, in a cache of `capacity` positions.
+struct WindowedCase {
+  std::vector<int> counts;
+  int length, window, capacity;
+
+  // Positions that the cache holds of so many.
+  int resident(int count) const {
+    if (count <= capacity) return count;
+    const int step = capacity - window + 1;
+    return count - step * ((count - capacity + step - 1) / step);
+  }
+};
+
+class WindowedCache : public GroupQuery, public ::testing::WithParamInterface<WindowedCase> {
+ protected:
+  // [batch, positions, heads * size], from `first` of each row on.
+  static Tensor rows(const Heads& all, const std::vector<int>& first, size_t count) {
+    std::vector<float> values;
+    for (size_t b = 0; b < all.batch; ++b) {
+      for (size_t i = 0; i < count; ++i) {
+        for (size_t h = 0; h < all.heads; ++h) {
+          for (size_t d = 0; d < all.size; ++d) {
+            values.push_back(static_cast<float>(all.at(b, h, static_cast<size_t>(first[b]) + i, d)));
+          }
+        }
+      }
+    }
+    const auto extent = [](size_t n) { return static_cast<int64_t>(n); };
+    return f32({extent(all.batch), extent(count), extent(all.heads * all.size)}, values);
+  }
+
+  // A buffer that holds what it should after `counts` keys, and 9 behind.
+  static Numbers buffer(const Heads& all, const std::vector<int>& counts, const WindowedCase& c) {
+    Numbers values;
+    for (size_t b = 0; b < all.batch; ++b) {
+      const int held = c.resident(counts[b]);
+      for (size_t h = 0; h < all.heads; ++h) {
+        for (int i = 0; i < c.capacity; ++i) {
+          for (size_t d = 0; d < all.size; ++d) {
+            const auto position = static_cast<size_t>(counts[b] - held + i);
+            values.push_back(i < held ? all.at(b, h, position, d) : 9.0);
+          }
+        }
+      }
+    }
+    return values;
+  }
+
+  static Tensor as_floats(const Numbers& numbers, const Dims& dims) {
+    return f32(dims, std::vector<float>(numbers.begin(), numbers.end()));
+  }
+};
+
+TEST_P(WindowedCache, HoldsTheLatestPositions) {
+  const WindowedCase& c = GetParam();
+  const auto batch = static_cast<int64_t>(c.counts.size());
+  const int most = *std::max_element(c.counts.begin(), c.counts.end());
+  std::vector<int> before;
+  std::vector<int32_t> last;
+  for (const int count : c.counts) {
+    before.push_back(count - c.length);
+    last.push_back(count - 1);
+  }
+  const Heads keys = whole(draw_floats({batch, 2, most, 2})), values = whole(draw_floats({batch, 2, most, 2}));
+  const Tensor q = draw_floats({batch, c.length, 8});
+  const auto length = static_cast<size_t>(c.length);
+  const Dims cache{batch, 2, c.capacity, 2};
+  const std::vector<Tensor> results = node(q, rows(keys, before, length), rows(values, before, length))
+                                          .input(as_floats(buffer(keys, before, c), cache))
+                                          .input(as_floats(buffer(values, before, c), cache))
+                                          .input(i32({batch}, last))
+                                          .input(Tensor::scalar<int32_t>(most))
+                                          .set("local_window_size", c.window)
+                                          .set("sliding_window_cache", 1)
+                                          .outputs({true, true, true})
+                                          .run();
+  expect_near(results[0], attend(split(q, 4, 2), keys, values, [&](Place p) {
+                const int position = before[p.batch] + static_cast<int>(p.query), key = static_cast<int>(p.key);
+                return key > position || key <= position - c.window ? kHidden : 0.0;
+              }));
+  for (const size_t which : {1, 2}) {
+    const Heads& all = which == 1 ? keys : values;
+    ASSERT_EQ(results[which].dims(), cache);
+    const Heads present = whole(results[which]);
+    for (size_t b = 0; b < all.batch; ++b) {
+      const int held = c.resident(c.counts[b]);
+      for (size_t h = 0; h < 2; ++h) {
+        for (int i = 0; i < held; ++i) {
+          EXPECT_NEAR(present.at(b, h, static_cast<size_t>(i), 1),
+                      all.at(b, h, static_cast<size_t>(c.counts[b] - held + i), 1), 1e-6)
+              << "position " << i << " of " << held;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, WindowedCache,
+                         ::testing::Values(WindowedCase{{3, 7}, 1, 4, 4}, WindowedCase{{4, 5}, 1, 4, 4},
+                                           WindowedCase{{9, 2}, 1, 3, 5}, WindowedCase{{12, 11}, 1, 3, 6},
+                                           WindowedCase{{8}, 1, 5, 40}, WindowedCase{{9}, 9, 4, 4},
+                                           WindowedCase{{9}, 9, 4, 6}, WindowedCase{{17}, 5, 4, 5},
+                                           WindowedCase{{6}, 4, 4, 4}, WindowedCase{{30}, 7, 4, 9}));
+
+TEST_F(GroupQuery, RefusesCachesSmallerThanTheirWindow) {
+  const Tensor q = draw_floats({1, 1, 8}), k = draw_floats({1, 1, 4}), v = draw_floats({1, 1, 4});
+  const ContribNode step = node(q, k, v)
+                               .input(draw_floats({1, 2, 3, 2}))
+                               .input(draw_floats({1, 2, 3, 2}))
+                               .input(i32({1}, {2}))
+                               .input(Tensor::scalar<int32_t>(3))
+                               .set("local_window_size", 4)
+                               .set("sliding_window_cache", 1);
+  EXPECT_THROW(step.result(), ValueError);
 }
 
 }  // namespace
