@@ -1,6 +1,8 @@
-// Contrib ops on weights of 2, 4 or 8 bits with a scale for each block: products (MatMulNBits) and lookups
-// (GatherBlockQuantized). Elements are packed along the last axis, the first one in the lowest bits.
+// Contrib ops on weights of 2, 4 or 8 bits with a scale for each block: products (MatMulNBits, MatMulBnb4) and lookups
+// (GatherBlockQuantized). Elements are packed along the last axis, the first one in the lowest bits unless said
+// otherwise.
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "autograph/ops/linear.h"
@@ -85,22 +87,32 @@ std::optional<Var> known_zero_points(const ContribCall& call, int64_t n, int64_t
   return call.constant(Tensor::of<float>({n, blocks}, std::vector<float>(values.begin(), values.end())));
 }
 
-// One node, whose kernels keep the weights packed; nothing for what block_matmul does not know.
+// A constant matrix in f32; nothing for what is no constant.
+std::optional<Var> known_floats(const ContribCall& call, Var given, const Dims& dims) {
+  const auto tensor = call.known(given);
+  if (!tensor || tensor->num_elements() != dims[0] * dims[1]) return std::nullopt;
+  if (tensor->dtype() == DType::f32) return call.constant(tensor->reshaped(dims));
+  const std::vector<double> values = tensor->to_f64();
+  return call.constant(Tensor::of<float>(dims, std::vector<float>(values.begin(), values.end())));
+}
+
+// One node, whose kernels keep the weights packed, in f32; nothing for what block_matmul does not know.
 std::optional<Var> block_matmul(const ContribCall& call, int64_t n, int64_t k, int64_t block, int64_t bits) {
   const int64_t blocks = (k + block - 1) / block;
-  const bool is_usual = (bits == 4 || bits == 8) && block * bits % 8 == 0 && call["A"].dtype() == DType::f32 &&
-                        call["scales"].dtype() == DType::f32 && call["B"].dtype() == DType::u8;
-  const auto q = call.known(call["B"]), scales = call.known(call["scales"]);
+  const bool is_usual = (bits == 4 || bits == 8) && block * bits % 8 == 0 && call["A"].dtype() != DType::f64 &&
+                        call["B"].dtype() == DType::u8;
+  const auto q = call.known(call["B"]);
+  const auto scales = known_floats(call, call["scales"], {n, blocks});
   if (!is_usual || !q || !scales || q->num_elements() != n * blocks * (block * bits / 8)) return std::nullopt;
-  if (scales->num_elements() != n * blocks) return std::nullopt;
   const auto zero = known_zero_points(call, n, blocks, bits);
   if (!zero) return std::nullopt;
   // From f16 on to bytes: what A may be rounded to.
   const int64_t level = call.attributes().integer("accuracy_level");
-  return apply(get_op("block_matmul"),
-               {call["A"], call.constant(q->reshaped({n, blocks, block * bits / 8})),
-                call.constant(scales->reshaped({n, blocks})), *zero},
-               {{"bits", bits}, {"k", k}, {"x_bits", int64_t{level >= 2 ? 16 : 32}}});
+  const Var y = apply(
+      get_op("block_matmul"),
+      {as_dtype(call["A"], DType::f32), call.constant(q->reshaped({n, blocks, block * bits / 8})), *scales, *zero},
+      {{"bits", bits}, {"k", k}, {"x_bits", int64_t{level >= 2 ? 16 : 32}}});
+  return as_dtype(y, call["A"].dtype());
 }
 
 std::vector<Var> matmul_n_bits(ContribCall& call) {
@@ -125,6 +137,55 @@ std::vector<Var> matmul_n_bits(ContribCall& call) {
   Var rows = reshape(weights, std::vector<int64_t>{n, blocks * block});
   if (blocks * block != k) rows = slice(rows, {0}, {k}, {1});
   return {with_bias(matmul(call["A"], transpose(rows, {1, 0})))};
+}
+
+// ---- MatMulBnb4 ------------------------------------------------------------------------------------------------
+
+// What numbers of 4 bits stand for, as the quantizer of bitsandbytes has them: a float of two bits of exponent and one
+// of mantissa, of which the smallest is 1/192 and the largest 1; or the quantiles of a normal distribution (QLoRA,
+// appendix E).
+constexpr std::array<float, 16> kFloatCodes{0,     1.0F / 192,  2.0F / 3,  1,  1.0F / 3,  0.5F,  1.0F / 6,  0.25F,
+                                            -0.0F, -1.0F / 192, -2.0F / 3, -1, -1.0F / 3, -0.5F, -1.0F / 6, -0.25F};
+constexpr std::array<float, 16> kNormalCodes{
+    -1,           -0.69619280F, -0.52507305F, -0.39491749F, -0.28444138F, -0.18477343F, -0.09105004F, 0,
+    0.079580300F, 0.16093020F,  0.24611230F,  0.33791524F,  0.44070983F,  0.56261700F,  0.72295684F,  1};
+
+// The weights [n, k]; two numbers stand in a byte, the first in the high bits.
+Tensor bnb4_weights(const Tensor& packed, const std::vector<double>& largest, const std::array<float, 16>& codes,
+                    const Dims& dims, int64_t block) {
+  Tensor result = Tensor::empty(DType::f32, dims);
+  const auto* const from = packed.data<uint8_t>();
+  auto* const to = result.mutable_data<float>();
+  for (int64_t i = 0; i < result.num_elements(); ++i) {
+    const int number = from[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15;
+    to[i] = codes[static_cast<size_t>(number)] * static_cast<float>(largest[static_cast<size_t>(i / block)]);
+  }
+  return result;
+}
+
+std::vector<Var> matmul_bnb4(ContribCall& call) {
+  const Attributes& attributes = call.attributes();
+  const int64_t n = attributes.integer("N"), k = attributes.integer("K"), block = attributes.integer("block_size");
+  call.only("quant_type", {0, 1});
+  constexpr int64_t kLargest = int64_t{1} << 31;
+  if (std::min({block, n, k}) < 1 || std::max({block, n, k}) > kLargest) {
+    call.refuse("attributes", "expected block_size, N and K from 1 to 2^31");
+  }
+  const auto packed = call.known(call["B"]), largest = call.known(call["absmax"]);
+  if (!packed || !largest) call.refuse("inputs 'B' and 'absmax'", "computed ones are not supported");
+  if (packed->dtype() != DType::u8 || packed->num_elements() != (n * k + 1) / 2) {
+    call.refuse("input 'B'",
+                "expected " + std::to_string((n * k + 1) / 2) + " bytes, got " + to_string(packed->type()));
+  }
+  if (largest->num_elements() != (n * k - 1) / block + 1) {
+    call.refuse("input 'absmax'",
+                "expected " + std::to_string((n * k - 1) / block + 1) + " numbers, got " + to_string(largest->type()));
+  }
+  const auto& codes = attributes.integer("quant_type") == 0 ? kFloatCodes : kNormalCodes;
+  const Tensor weights = bnb4_weights(*packed, largest->to_f64(), codes, {n, k}, block);
+  const Var w = call.constant(weights), x = as_dtype(call["A"], DType::f32);
+  const Var y = matmul(x, attributes.flag("transB") ? transpose(w, {1, 0}) : w);
+  return {as_dtype(y, call["A"].dtype())};
 }
 
 // ---- GatherBlockQuantized --------------------------------------------------------------------------------------
@@ -176,6 +237,10 @@ std::vector<ContribOp> contrib_block_quantized() {
                  {required_attribute("K"), required_attribute("N"), with_default("bits", int64_t{4}),
                   required_attribute("block_size"), with_default("accuracy_level", int64_t{0}),
                   with_default("weight_prepacked", int64_t{0})}),
+      contrib_op("MatMulBnb4", "A, B, absmax", "Y", "matmul", matmul_bnb4,
+                 {required_attribute("K"), required_attribute("N"), required_attribute("block_size"),
+                  required_attribute("quant_type"), with_default("training_mode", int64_t{0}),
+                  with_default("transB", int64_t{1})}),
       contrib_op("GatherBlockQuantized", "data, indices, scales, zero_points?", "output", "gather, dequantize_linear",
                  gather_block_quantized,
                  {with_default("bits", int64_t{4}), with_default("block_size", int64_t{128}),

@@ -383,6 +383,71 @@ TEST(ContribQuantized, MatMulNBits) {
   }
 }
 
+TEST(ContribQuantized, MatMulNBitsOfHalves) {
+  Random random(6);
+  constexpr int64_t kN = 3, kK = 32;
+  const Tensor a = draw_tensor(random, DType::f16, {2, kK}, -1, 1);
+  const Tensor scales = draw_tensor(random, DType::f16, {kN, 2}, 0.1, 1);
+  std::vector<int> elements;
+  for (int64_t i = 0; i < kN * kK; ++i) elements.push_back(static_cast<int>(draw(random, 0, 15)));
+  for (const int level : {0, 4}) {
+    const ContribNode node = ContribNode("MatMulNBits")
+                                 .input(a)
+                                 .constant(u8({kN, 2, 8}, pack(elements, 16, 8, 4)))
+                                 .constant(scales)
+                                 .set("bits", 4)
+                                 .set("block_size", 16)
+                                 .set("N", int{kN})
+                                 .set("K", int{kK})
+                                 .set("accuracy_level", level);
+    const Tensor y = node.result({.rtol = 2e-3, .atol = 2e-3});
+    EXPECT_EQ(y.dtype(), DType::f16);
+    expect_near(y, block_product(a.to_f64(), elements, kN, kK, scales.to_f64(), std::vector<double>(kN * 2, 8), 16),
+                0.02);
+  }
+}
+
+// Blocks run on from one row to the next; the first of two numbers stands in the high bits.
+TEST(ContribQuantized, MatMulBnb4) {
+  Random random(7);
+  constexpr int64_t kN = 3, kK = 5, kBlock = 4;
+  const Tensor largest = draw_tensor(random, DType::f32, {4}, 0.5, 2);
+  std::vector<int> numbers;
+  std::vector<uint8_t> bytes;
+  for (int i = 0; i < 16; ++i) numbers.push_back(15 - i);
+  for (size_t i = 0; i < 16; i += 2) bytes.push_back(static_cast<uint8_t>(numbers[i] << 4 | numbers[i + 1]));
+  const std::vector<std::vector<double>> codes{
+      {0, 1 / 192.0, 2 / 3.0, 1, 1 / 3.0, 0.5, 1 / 6.0, 0.25, 0, -1 / 192.0, -2 / 3.0, -1, -1 / 3.0, -0.5, -1 / 6.0,
+       -0.25},
+      {-1, -0.69619280, -0.52507305, -0.39491749, -0.28444138, -0.18477343, -0.09105004, 0, 0.07958030, 0.16093020,
+       0.24611230, 0.33791524, 0.44070983, 0.56261700, 0.72295684, 1}};
+  const auto weight = [&](int type, int64_t row, int64_t column) {
+    const auto i = static_cast<size_t>(row * kK + column);
+    return codes[static_cast<size_t>(type)][static_cast<size_t>(numbers[i])] * largest.to_f64()[i / kBlock];
+  };
+  for (const int type : {0, 1}) {
+    for (const bool turned : {true, false}) {
+      const int64_t depth = turned ? kK : kN, columns = turned ? kN : kK;
+      const Tensor a = draw_tensor(random, DType::f32, {2, depth}, -1, 1);
+      ContribNode node = ContribNode("MatMulBnb4").input(a).constant(u8({8}, bytes)).constant(largest);
+      node.set("N", int{kN}).set("K", int{kK}).set("block_size", int{kBlock}).set("quant_type", type);
+      if (!turned) node.set("transB", 0);
+      std::vector<double> expected;
+      for (int64_t row = 0; row < 2; ++row) {
+        for (int64_t j = 0; j < columns; ++j) {
+          double sum = 0;
+          for (int64_t d = 0; d < depth; ++d) {
+            sum +=
+                a.to_f64()[static_cast<size_t>(row * depth + d)] * (turned ? weight(type, j, d) : weight(type, d, j));
+          }
+          expected.push_back(sum);
+        }
+      }
+      expect_near(node.result(), expected, 1e-5);
+    }
+  }
+}
+
 TEST(ContribQuantized, GatherBlockQuantized) {
   std::vector<int> rows;
   for (int i = 0; i < 64; ++i) rows.push_back(i % 16);
