@@ -96,6 +96,7 @@ std::vector<ContribOp> contrib_blocked_channels();
 std::vector<ContribOp> contrib_channels_last();
 std::vector<ContribOp> contrib_classic_models();
 std::vector<ContribOp> contrib_group_query_attention();
+std::vector<ContribOp> contrib_linear_attention();
 std::vector<ContribOp> contrib_normalization();
 std::vector<ContribOp> contrib_products();
 std::vector<ContribOp> contrib_quantized();
