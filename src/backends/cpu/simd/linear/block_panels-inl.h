@@ -1,4 +1,4 @@
-// How panels of weights in blocks (block_products.h) lie in memory, and how they are shared out over chunks of work.
+// How panels of weights in blocks (block_products.h) lie in memory, and where their results go.
 #if defined(AG_SIMD_BLOCK_PANELS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef AG_SIMD_BLOCK_PANELS_INL_H
 #undef AG_SIMD_BLOCK_PANELS_INL_H
@@ -18,11 +18,6 @@ namespace autograph::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int kBlockVectors = 2;  // of columns in a panel
-
-// Depth that is unpacked at a time, and rows that are multiplied with it: the former stays in the first cache, what is
-// read of the latter in the second.
-constexpr int64_t kUnpackedDepth = 256;
-constexpr int64_t kChunkRows = 128;
 
 struct Block {
   const float* scales;
@@ -61,25 +56,6 @@ HWY_INLINE BlockColumns columns_of_panel(const BlockProduct& product, int64_t p,
   const int64_t first = p * panel_width();
   if (first + panel_width() > format.n) return {panel, overhang, panel_width()};
   return {panel, product.c + first, format.n};
-}
-
-// Runs multiply(columns, first row, rows, first block, blocks) over chunks of rows and depth, of the results of which
-// those of the first depth are written, the others added.
-template <class Multiply>
-HWY_INLINE void for_block_chunks(const BlockProduct& product, float* overhang, const Multiply& multiply) {
-  const BlockFormat& format = product.format;
-  const int64_t step = std::max<int64_t>(1, kUnpackedDepth / format.block);
-  for (int64_t row = 0; row < product.rows; row += kChunkRows) {
-    const int64_t rows = std::min(kChunkRows, product.rows - row);
-    for (int64_t block = 0; block < format.blocks; block += step) {
-      const int64_t blocks = std::min(step, format.blocks - block);
-      for (int64_t p = product.begin; p < product.end; ++p) {
-        BlockColumns columns = columns_of_panel(product, p, overhang);
-        columns.c += row * columns.c_stride;
-        multiply(columns, row, rows, block, blocks);
-      }
-    }
-  }
 }
 
 // What hangs over the end to where it belongs.

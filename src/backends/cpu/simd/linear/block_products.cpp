@@ -18,6 +18,11 @@ using DI = hn::ScalableTag<int32_t>;
 using VF = hn::Vec<DF>;
 using VI = hn::Vec<DI>;
 
+// Depth that is unpacked at a time, and rows that are multiplied with it: the former stays in the first cache, what is
+// read of the latter in the second.
+constexpr int64_t kUnpackedDepth = 256;
+constexpr int64_t kChunkRows = 128;
+
 HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(DF())); }
 
 int64_t width_of_block_panel() { return panel_width(); }
@@ -143,6 +148,25 @@ HWY_INLINE void unpack_block(const Block& block, int64_t size, float* to) {
       for (int i = 0; i < kPerWord; ++i) {
         hn::StoreU(hn::MulSub(unpack_number<kBits>(packed, i), scale, offset), d,
                    to + ((k + i) * kBlockVectors + v) * lanes());
+      }
+    }
+  }
+}
+
+// Runs multiply(columns, first row, rows, first block, blocks) over chunks of rows and depth, of the results of which
+// those of the first depth are written, the others added.
+template <class Multiply>
+HWY_INLINE void for_block_chunks(const BlockProduct& product, float* overhang, const Multiply& multiply) {
+  const BlockFormat& format = product.format;
+  const int64_t step = std::max<int64_t>(1, kUnpackedDepth / format.block);
+  for (int64_t row = 0; row < product.rows; row += kChunkRows) {
+    const int64_t rows = std::min(kChunkRows, product.rows - row);
+    for (int64_t block = 0; block < format.blocks; block += step) {
+      const int64_t blocks = std::min(step, format.blocks - block);
+      for (int64_t p = product.begin; p < product.end; ++p) {
+        BlockColumns columns = columns_of_panel(product, p, overhang);
+        columns.c += row * columns.c_stride;
+        multiply(columns, row, rows, block, blocks);
       }
     }
   }

@@ -91,7 +91,7 @@ HWY_INLINE hn::Vec<ShortD> broadcast_pair(const int16_t* from) {
 // since GCC else gives each sum a new register in every step: of 16 some go through memory, and each step waits; of 32
 // each is copied.
 struct PairSums {
-  static constexpr int64_t kVectorBytes = Pairs::kGroup * HWY_LANES(int32_t);  // of the groups of one vector of columns
+  static constexpr int64_t kGroup = Pairs::kGroup;
   using V = hn::Vec<ShortD>;
   static HWY_INLINE V load(const int8_t* from) { return load_pairs(from); }
   static HWY_INLINE V broadcast(const void* from) { return broadcast_pair(static_cast<const int16_t*>(from)); }
@@ -111,7 +111,7 @@ struct PairSums {
 
 // With VNNI.
 struct QuadDots {
-  static constexpr int64_t kVectorBytes = Quads::kGroup * HWY_LANES(int32_t);
+  static constexpr int64_t kGroup = Quads::kGroup;
   // Bytes from what is read to what is fetched ahead, into the next panels. Weights that no second-level cache holds
   // are else waited for: the CPU looks ahead to the end of a page of memory, and these are few steps to it.
   static constexpr int64_t kAhead = 2048;
@@ -137,7 +137,7 @@ struct QuadDots {
 template <class Dots, int kParts, int kCount>
 HWY_INLINE void add_group_products(const void* rows, int64_t stride, const int8_t* panel, int64_t groups,
                                    PairV (&sums)[kCount][kPairVectors]) {
-  constexpr int64_t kVectorBytes = Dots::kVectorBytes;
+  constexpr int64_t kVectorBytes = Dots::kGroup * HWY_LANES(int32_t);
   constexpr int64_t kFactorBytes = 4;
   PairV parts[kParts][kCount][kPairVectors];
 #pragma GCC unroll 4

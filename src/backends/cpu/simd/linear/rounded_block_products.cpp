@@ -1,6 +1,9 @@
 // Products of rounded rows: numbers of 16 bits times those of words, two neighbours by one instruction, summed in 32
 // bits over a block. A word is unpacked to pairs by shifts and masks in its halves: number i of the low half beside
 // number i of the high one, and rows are rounded to that order.
+//
+// Words are unpacked in registers for a few rows at a time, however many there are: a panel of weights stays in the
+// first caches, and to unpack it to memory once is no faster for 128 rows and half as fast for eight.
 #include <algorithm>
 #include <cstring>
 
@@ -30,18 +33,14 @@ using VS = hn::Vec<ShortD>;
 
 constexpr int64_t kLanes = HWY_LANES(float);
 
-// Pairs of numbers that memory holds as they are multiplied.
+// How products of pairs are added up.
 struct ShortSums {
-  static constexpr int64_t kVectorBytes = 4 * kLanes;
-  using V = VS;
-  static HWY_INLINE V load(const int8_t* from) { return hn::LoadU(ShortD(), reinterpret_cast<const int16_t*>(from)); }
-  static HWY_INLINE V broadcast(const void* from) { return broadcast_pair(static_cast<const int16_t*>(from)); }
-  static HWY_INLINE PairV add(PairV sum, V factor, V weights) { return PairSums::add(sum, factor, weights); }
+  static HWY_INLINE PairV add(PairV sum, VS factor, VS weights) { return PairSums::add(sum, factor, weights); }
 };
 
 #if AG_MAY_HAVE_VNNI
-struct ShortDots : ShortSums {
-  static HWY_INLINE PairV add(PairV sum, V factor, V weights) {
+struct ShortDots {
+  static HWY_INLINE PairV add(PairV sum, VS factor, VS weights) {
     asm("vpdpwssd %2, %1, %0" : "+v"(sum.raw) : "v"(factor.raw), "v"(weights.raw));
     return sum;
   }
@@ -113,7 +112,7 @@ template <bool kHasOffsets, int kRows>
 HWY_INLINE void add_scaled(const BlockFormat& format, const Block& block, const RoundedRows& rows, int64_t which,
                            const PairV (&integers)[kRows][kBlockVectors], VF (&sums)[kRows][kBlockVectors]) {
   const DF d;
-#pragma GCC unroll 12
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     const int64_t at = r * format.blocks + which;
     const VF scale = hn::Set(d, rows.scales[at]), middle = hn::Set(d, rows.middles[at]);
@@ -133,7 +132,7 @@ HWY_INLINE void add_scaled(const BlockFormat& format, const Block& block, const 
 }
 
 template <class Dots, int kBits, bool kHasOffsets, int kRows>
-HWY_INLINE void multiply_few_rounded(const BlockFormat& format, const RoundedRows& rows, const BlockColumns& columns) {
+HWY_INLINE void multiply_rows(const BlockFormat& format, const RoundedRows& rows, const BlockColumns& columns) {
   constexpr int kHalf = 16 / kBits;
   constexpr int kParts = kRows == 1 ? 2 : 1;  // sums for each element, which hide how long a product takes
   constexpr int64_t kAhead = 2048;            // bytes: see QuadDots
@@ -141,7 +140,7 @@ HWY_INLINE void multiply_few_rounded(const BlockFormat& format, const RoundedRow
   const PairD di;
   const ShortD ds;
   VF sums[kRows][kBlockVectors];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kBlockVectors; ++v) sums[r][v] = hn::Zero(d);
@@ -154,7 +153,7 @@ HWY_INLINE void multiply_few_rounded(const BlockFormat& format, const RoundedRow
     PairV integers[kParts][kRows][kBlockVectors];
 #pragma GCC unroll 2
     for (int part = 0; part < kParts; ++part) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
         for (int v = 0; v < kBlockVectors; ++v) integers[part][r][v] = hn::Zero(di);
@@ -163,12 +162,12 @@ HWY_INLINE void multiply_few_rounded(const BlockFormat& format, const RoundedRow
     for (int64_t k = 0; k < format.block; k += 2 * kHalf, words += kBlockVectors * kLanes, numbers += 2 * kHalf) {
       const VS first = hn::BitCast(ds, hn::LoadU(di, words)), second = hn::BitCast(ds, hn::LoadU(di, words + kLanes));
       hwy::Prefetch(reinterpret_cast<const char*>(words) + kAhead);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int i = 0; i < kHalf; ++i) {
         const VS left = unpack_pairs<kBits>(first, i), right = unpack_pairs<kBits>(second, i);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int r = 0; r < kRows; ++r) {
-          const VS factor = Dots::broadcast(numbers + r * rows.stride + 2 * i);
+          const VS factor = broadcast_pair(numbers + r * rows.stride + 2 * i);
           auto& to = integers[i % kParts][r];
           to[0] = Dots::add(to[0], factor, left);
           to[1] = Dots::add(to[1], factor, right);
@@ -180,97 +179,22 @@ HWY_INLINE void multiply_few_rounded(const BlockFormat& format, const RoundedRow
     }
     add_scaled<kHasOffsets>(format, block, rows, b, integers[0], sums);
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kBlockVectors; ++v) hn::StoreU(sums[r][v], d, columns.c + r * columns.c_stride + v * kLanes);
   }
 }
 
-template <int kBits, bool kHasOffsets>
-HWY_INLINE void multiply_few_rows(const BlockProduct& product, const RoundedRows& rows, float* overhang) {
-  with_short_dots([&](auto dots) HWY_ATTR {
-    using Dots = decltype(dots);
-    for (int64_t p = product.begin; p < product.end; ++p) {
-      const BlockColumns columns = columns_of_panel(product, p, overhang);
-      switch (product.rows) {
-        case 1: multiply_few_rounded<Dots, kBits, kHasOffsets, 1>(product.format, rows, columns); break;
-        case 2: multiply_few_rounded<Dots, kBits, kHasOffsets, 2>(product.format, rows, columns); break;
-        case 3: multiply_few_rounded<Dots, kBits, kHasOffsets, 3>(product.format, rows, columns); break;
-        default: multiply_few_rounded<Dots, kBits, kHasOffsets, kFewBlockRows>(product.format, rows, columns);
-      }
-    }
-  });
-}
+// Rows whose sums stay in registers.
+constexpr int kRowsAtOnce = HWY_TARGET == HWY_AVX3 ? 8 : 4;
 
-// Pairs of a block to `to`, which holds the vectors of one pair of rows of w^T one behind the other.
-template <int kBits>
-HWY_INLINE void unpack_block(const Block& block, int64_t size, int16_t* to) {
-  constexpr int kHalf = 16 / kBits;
-  const PairD di;
-  const ShortD ds;
-  for (int64_t k = 0; k < size; k += 2 * kHalf) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kBlockVectors; ++v) {
-      const VS words = hn::BitCast(ds, hn::LoadU(di, block.words + (k / (2 * kHalf) * kBlockVectors + v) * kLanes));
-#pragma GCC unroll 4
-      for (int i = 0; i < kHalf; ++i) {
-        hn::StoreU(unpack_pairs<kBits>(words, i), ds, to + (k + 2 * i) * kBlockVectors * kLanes + v * 2 * kLanes);
-      }
-    }
-  }
-}
-
-// Some blocks of a panel, whose numbers are unpacked.
-struct UnpackedBlocks {
-  const BlockFormat& format;
-  const float* panel;
-  int64_t first, count;
-  const int16_t* pairs;
-};
-
-template <class Dots, bool kHasOffsets, int kRows>
-HWY_INLINE void multiply_rounded_tile(const UnpackedBlocks& blocks, const RoundedRows& rows, float* c,
-                                      int64_t c_stride) {
-  const DF d;
-  const BlockFormat& format = blocks.format;
-  VF sums[kRows][kBlockVectors];
-#pragma GCC unroll 12
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kBlockVectors; ++v) {
-      sums[r][v] = blocks.first > 0 ? hn::LoadU(d, c + r * c_stride + v * kLanes) : hn::Zero(d);
-    }
-  }
-  const BlockLayout layout(format);
-  for (int64_t b = 0; b < blocks.count; ++b) {
-    const int64_t which = blocks.first + b;
-    PairV integers[kRows][kBlockVectors];
-#pragma GCC unroll 12
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-      for (int v = 0; v < kBlockVectors; ++v) integers[r][v] = hn::Zero(PairD());
-    }
-    add_group_products<Dots, 1>(rows.numbers + which * format.block, rows.stride * 2,
-                                reinterpret_cast<const int8_t*>(blocks.pairs + b * format.block * panel_width()),
-                                format.block / 2, integers);
-    add_scaled<kHasOffsets>(format, layout.at(blocks.panel, which), rows, which, integers, sums);
-  }
-#pragma GCC unroll 12
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kBlockVectors; ++v) hn::StoreU(sums[r][v], d, c + r * c_stride + v * kLanes);
-  }
-}
-
-constexpr int kTile = HWY_TARGET == HWY_AVX3 ? 12 : 6;
-
-template <class Dots, bool kHasOffsets, int kRows>
-HWY_INLINE void multiply_rest(const UnpackedBlocks& blocks, const RoundedRows& rows, int64_t count, float* c,
-                              int64_t c_stride) {
+template <class Dots, int kBits, bool kHasOffsets, int kRows>
+HWY_INLINE void multiply_some(const BlockFormat& format, const RoundedRows& rows, int64_t count,
+                              const BlockColumns& columns) {
   if constexpr (kRows > 0) {
-    if (count == kRows) return multiply_rounded_tile<Dots, kHasOffsets, kRows>(blocks, rows, c, c_stride);
-    multiply_rest<Dots, kHasOffsets, kRows - 1>(blocks, rows, count, c, c_stride);
+    if (count == kRows) return multiply_rows<Dots, kBits, kHasOffsets, kRows>(format, rows, columns);
+    multiply_some<Dots, kBits, kHasOffsets, kRows - 1>(format, rows, count, columns);
   }
 }
 
@@ -279,38 +203,33 @@ HWY_INLINE RoundedRows rows_from(const BlockFormat& format, const RoundedRows& r
           rows.middles + first * format.blocks};
 }
 
-template <int kBits, bool kHasOffsets>
-HWY_INLINE void multiply_many_rows(const BlockProduct& product, const RoundedRows& of, int16_t* unpacked,
-                                   float* overhang) {
-  const BlockFormat& format = product.format;
-  const BlockLayout layout(format);
-  with_short_dots([&](auto dots) HWY_ATTR {
-    using Dots = decltype(dots);
-    for_block_chunks(
-        product, overhang,
-        [&](const BlockColumns& columns, int64_t row, int64_t rows, int64_t first, int64_t blocks) HWY_ATTR {
-          for (int64_t b = 0; b < blocks; ++b) {
-            unpack_block<kBits>(layout.at(columns.panel, first + b), format.block,
-                                unpacked + b * format.block * panel_width());
-          }
-          const UnpackedBlocks ready{format, columns.panel, first, blocks, unpacked};
-          for (int64_t r = 0; r < rows; r += kTile) {
-            multiply_rest<Dots, kHasOffsets, kTile>(ready, rows_from(format, of, row + r),
-                                                    std::min<int64_t>(kTile, rows - r),
-                                                    columns.c + r * columns.c_stride, columns.c_stride);
-          }
-        });
-  });
+// Rows [first, first + count), a few at a time and about equally many, times one panel.
+template <class Dots, int kBits, bool kHasOffsets>
+HWY_INLINE void multiply_panel(const BlockFormat& format, const RoundedRows& rows, int64_t first, int64_t count,
+                               BlockColumns columns) {
+  columns.c += first * columns.c_stride;
+  for (int64_t steps = (count + kRowsAtOnce - 1) / kRowsAtOnce; steps > 0; --steps) {
+    const int64_t some = (count + steps - 1) / steps;
+    multiply_some<Dots, kBits, kHasOffsets, kRowsAtOnce>(format, rows_from(format, rows, first), some, columns);
+    first += some, count -= some;
+    columns.c += some * columns.c_stride;
+  }
 }
 
 template <int kBits, bool kHasOffsets>
-HWY_INLINE void multiply_panels(const BlockProduct& product, const RoundedRows& rows, float* working) {
-  float* const overhang = working + std::max(product.format.block, kUnpackedDepth) * panel_width();
-  if (product.rows <= kFewBlockRows) {
-    multiply_few_rows<kBits, kHasOffsets>(product, rows, overhang);
-  } else {
-    multiply_many_rows<kBits, kHasOffsets>(product, rows, reinterpret_cast<int16_t*>(working), overhang);
-  }
+HWY_INLINE void multiply_panels(const BlockProduct& product, const RoundedRows& rows, float* overhang) {
+  constexpr int64_t kChunkBytes = 256 * 1024;  // of rows that meet all panels: they stay in the second cache
+  const BlockFormat& format = product.format;
+  const int64_t chunk = std::max<int64_t>(kRowsAtOnce, kChunkBytes / (format.depth() * 2));
+  with_short_dots([&](auto dots) HWY_ATTR {
+    for (int64_t row = 0; row < product.rows; row += chunk) {
+      const int64_t count = std::min(chunk, product.rows - row);
+      for (int64_t p = product.begin; p < product.end; ++p) {
+        multiply_panel<decltype(dots), kBits, kHasOffsets>(format, rows, row, count,
+                                                           columns_of_panel(product, p, overhang));
+      }
+    }
+  });
   copy_overhang(product, overhang);
 }
 
@@ -328,13 +247,13 @@ bool round_row_of_blocks([[maybe_unused]] const BlockFormat& format, [[maybe_unu
 }
 
 void multiply_panels_by_rounded([[maybe_unused]] const BlockProduct& product, [[maybe_unused]] const RoundedRows& rows,
-                                [[maybe_unused]] float* working) {
+                                [[maybe_unused]] float* overhang) {
 #if AG_HAS_ROUNDED_BLOCKS
   const bool has_zeros = product.format.has_zeros;
   if (product.format.bits == 4) {
-    has_zeros ? multiply_panels<4, true>(product, rows, working) : multiply_panels<4, false>(product, rows, working);
+    has_zeros ? multiply_panels<4, true>(product, rows, overhang) : multiply_panels<4, false>(product, rows, overhang);
   } else {
-    has_zeros ? multiply_panels<8, true>(product, rows, working) : multiply_panels<8, false>(product, rows, working);
+    has_zeros ? multiply_panels<8, true>(product, rows, overhang) : multiply_panels<8, false>(product, rows, overhang);
   }
 #endif
 }
