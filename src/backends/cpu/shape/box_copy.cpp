@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "backends/cpu/cpu_kernels.h"
 #include "backends/cpu/known_inputs.h"
@@ -220,6 +221,14 @@ Prepared prepare_expand(const KernelCall& call) {
 
 // ---- pad -------------------------------------------------------------------------------------------------------
 
+void fill(char* out, const char* value, int64_t count, int64_t bytes) {
+  if (std::all_of(value, value + bytes, [](char c) { return c == 0; })) {
+    std::memset(out, 0, static_cast<size_t>(count * bytes));
+    return;
+  }
+  copy_pieces({out, bytes, value, 0, bytes, count});
+}
+
 class PadKernel : public Kernel {
  public:
   PadKernel(BoxCopy copy, size_t element_bytes, int64_t elements, int threads)
@@ -234,32 +243,18 @@ class PadKernel : public Kernel {
     const char zeros[16] = {};
     const char* value = has_value ? static_cast<const char*>(args.inputs[2].raw()) : zeros;
     for_shares(threads_, elements_,
-               [&](int64_t begin, int64_t end, int) { fill(out + begin * bytes(), value, end - begin); });
+               [&](int64_t begin, int64_t end, int) { fill(out + begin * bytes(), value, end - begin, bytes()); });
     copy_.run(args.inputs[0].raw(), out);
   }
 
  private:
   int64_t bytes() const { return static_cast<int64_t>(element_bytes_); }
 
-  void fill(char* out, const char* value, int64_t count) const {
-    if (std::all_of(value, value + element_bytes_, [](char c) { return c == 0; })) {
-      std::memset(out, 0, static_cast<size_t>(count) * element_bytes_);
-      return;
-    }
-    copy_pieces({out, bytes(), value, 0, bytes(), count});
-  }
-
   const BoxCopy copy_;
   const size_t element_bytes_;
   const int64_t elements_;
   const int threads_;
 };
-
-std::string why_not_pad(const KernelCall& call) {
-  if (call.attributes.text("mode") != "constant") return "mode " + call.attributes.text("mode");
-  if (call.inputs[0].shape().num_elements() == 0) return "a tensor without elements";
-  return why_not_known(call, {1, 3});
-}
 
 std::vector<BoxAxis> padded_axes(const KernelCall& call) {
   const Dims in = call.input_dims(0), out = call.output_dims(0);
@@ -277,10 +272,87 @@ std::vector<BoxAxis> padded_axes(const KernelCall& call) {
   return axes;
 }
 
+// The only axis on which the box is not the whole output; none where there are several, or rows are short.
+std::optional<size_t> long_padded_axis(const std::vector<BoxAxis>& axes, size_t element_bytes) {
+  constexpr int64_t kShortBytes = 256;
+  std::optional<size_t> found;
+  auto row = static_cast<int64_t>(element_bytes);
+  for (size_t a = axes.size(); a-- > 0;) {
+    const BoxAxis& axis = axes[a];
+    if (axis.count == axis.in_extent && axis.count == axis.out_extent) {
+      row *= found ? 1 : axis.count;
+    } else if (found) {
+      return std::nullopt;
+    } else {
+      found = a;
+    }
+  }
+  if (found) row *= axes[*found].out_extent;
+  return found && row >= kShortBytes ? found : std::nullopt;
+}
+
+// Padding along one axis: what goes in front, the box and what goes behind are written in turn, each once.
+class AxisPadKernel : public Kernel {
+ public:
+  AxisPadKernel(const std::vector<BoxAxis>& axes, size_t axis, size_t element_bytes, int threads)
+      : axis_(axes[axis]), element_bytes_(static_cast<int64_t>(element_bytes)), row_bytes_(element_bytes_) {
+    for (size_t a = 0; a < axis; ++a) rows_ *= axes[a].count;
+    for (size_t a = axis + 1; a < axes.size(); ++a) row_bytes_ *= axes[a].count;
+    rows_ *= axis_.out_extent;
+    threads_ = useful_threads(threads, rows_ * row_bytes_ / element_bytes_);
+  }
+
+  void run(const KernelArgs& args) const override {
+    const auto* const in = static_cast<const char*>(args.inputs[0].raw());
+    auto* const out = static_cast<char*>(args.outputs[0].raw());
+    const bool has_value = args.inputs.size() > 2 && args.inputs[2].is_present();
+    const char zeros[16] = {};
+    const char* const value = has_value ? static_cast<const char*>(args.inputs[2].raw()) : zeros;
+    for_shares(threads_, rows_, [&](int64_t begin, int64_t end, int /*thread*/) {
+      while (begin < end) begin = write_rows(begin, end, in, out, value);
+    });
+  }
+
+ private:
+  // Rows from `begin` on, those that come from the same place; returns the first one behind.
+  int64_t write_rows(int64_t begin, int64_t end, const char* in, char* out, const char* value) const {
+    const int64_t outer = begin / axis_.out_extent, at = begin % axis_.out_extent;
+    const int64_t behind = axis_.out_first + axis_.count;
+    const bool is_box = at >= axis_.out_first && at < behind;
+    const int64_t limit = is_box ? behind : at < axis_.out_first ? axis_.out_first : axis_.out_extent;
+    const int64_t count = std::min(limit - at, end - begin);
+    char* const to = out + begin * row_bytes_;
+    if (is_box) {
+      const int64_t from = outer * axis_.in_extent + axis_.in_first + at - axis_.out_first;
+      std::memcpy(to, in + from * row_bytes_, static_cast<size_t>(count * row_bytes_));
+    } else {
+      fill(to, value, count * row_bytes_ / element_bytes_, element_bytes_);
+    }
+    return begin + count;
+  }
+
+  const BoxAxis axis_;
+  const int64_t element_bytes_;
+  int64_t row_bytes_, rows_ = 1;
+  int threads_ = 1;
+};
+
+std::string why_not_pad(const KernelCall& call) {
+  if (call.attributes.text("mode") != "constant") return "mode " + call.attributes.text("mode");
+  if (call.outputs[0].shape().num_elements() == 0) return "a tensor without elements";
+  if (const std::string refusal = why_not_known(call, {1, 3}); !refusal.empty()) return refusal;
+  const bool is_empty = call.inputs[0].shape().num_elements() == 0;
+  if (is_empty && !long_padded_axis(padded_axes(call), element_size(call.inputs[0].dtype()))) return "no elements";
+  return "";
+}
+
 Prepared prepare_pad(const KernelCall& call) {
   std::vector<BoxAxis> axes = padded_axes(call);
   if (call.variant) reorder(call.variant->output(0), axes);
   const size_t bytes = element_size(call.inputs[0].dtype());
+  if (const auto axis = long_padded_axis(axes, bytes)) {
+    return {std::make_unique<AxisPadKernel>(axes, *axis, bytes, call.threads), ""};
+  }
   const int64_t elements = call.outputs[0].shape().num_elements().value();
   return {std::make_unique<PadKernel>(BoxCopy(axes, bytes, call.threads), bytes, elements, call.threads), ""};
 }

@@ -54,6 +54,27 @@ TEST(BoxCopy, PadsWithPositiveAndNegativeNumbers) {
   expect_reference(pad_def(), {{x, Tensor::vector({-3, 4}), Datum(), Tensor::vector({1})}});
 }
 
+// Pads in front, behind, both, cut off at one side and both, of every axis, with values of several bytes.
+TEST(BoxCopy, PadsOneAxis) {
+  Random random(9);
+  for (const DType dtype : {DType::f32, DType::u8, DType::i64, DType::f16}) {
+    const Tensor x = draw_tensor(random, dtype, {3, 5, 70, 64}, 0, 200), value = draw_tensor(random, dtype, {}, 1, 100);
+    for (const int64_t axis : {0, 1, 2, 3}) {
+      for (const auto& [begin, end] :
+           std::vector<std::pair<int64_t, int64_t>>{{0, 3}, {4, 0}, {2, 1}, {-1, 2}, {3, -2}}) {
+        const Tensor pads = Tensor::vector({begin, end}), axes = Tensor::vector({axis});
+        expect_reference(pad_def(), {{x, pads, value, axes}});
+        expect_reference(pad_def(), {{x, pads, Datum(), axes}});
+      }
+    }
+  }
+}
+
+TEST(BoxCopy, PadsWhatHasNoElements) {
+  const Tensor x = Tensor::zeros(DType::f32, {1, 4, 0, 64});
+  expect_reference(pad_def(), {{x, Tensor::vector({2, 3}), Tensor::scalar(0.5F), Tensor::vector({2})}});
+}
+
 TEST(BoxCopy, ExpandsAxesAtBothEnds) {
   Random random(3);
   const Tensor x = draw_tensor(random, DType::f32, {30, 1, 40});
