@@ -178,6 +178,26 @@ TEST(SimdKernels, AttentionWithMasksThatBroadcast) {
   });
 }
 
+// As a mask of bools, too: blocks of keys that nobody sees, at the end, at the beginning and for some queries.
+TEST(SimdKernels, AttentionLeavesOutBlocksThatAMaskHides) {
+  on_every_isa([] {
+    Random random(25);
+    for (const AttentionShape& s :
+         {AttentionShape{1, 2, 1, 300, 300, 16, 16}, AttentionShape{2, 4, 2, 1, 400, 16, 16}}) {
+      for (const int64_t window : {40, 300}) {
+        std::vector<bool> seen;
+        for (int64_t i = 0; i < s.queries; ++i) {
+          const int64_t position = s.queries == 1 ? 250 : i;
+          for (int64_t j = 0; j < s.keys; ++j) seen.push_back(j <= position && j > position - window && i != 20);
+        }
+        OpSample sample = attention_sample(random, s, false);
+        sample.inputs.emplace_back(Tensor::of<bool>({s.queries, s.keys}, seen));
+        expect_reference(simd::attention_kernel(), KernelCase(attention_def(), sample, {2}), {1e-4, 1e-5});
+      }
+    }
+  });
+}
+
 TEST(SimdKernels, AttentionOfAQueryThatSeesNothingIsZero) {
   Random random(8);
   OpSample sample = attention_sample(random, {1, 1, 1, 3, 4, 8, 8}, false);

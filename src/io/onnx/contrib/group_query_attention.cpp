@@ -184,12 +184,13 @@ std::vector<Var> group_query_attention(ContribCall& call) {
     const WindowedStep v = windowed_step(call, call["past_value"], heads.v, positions);
     present = {k.present, v.present}, all = {k.all, v.all};
     const Var before = resident(call, positions.past, extent_of(call["past_key"], 2));
-    seen = visible(call, {positions.queries, before, positions.count}, extent_of(all.keys, 2));
+    seen = visible(call, {positions.queries, before, positions.count},
+                   add(extent_of(call["past_key"], 2), positions.queries));
   } else if (call.has("past_key")) {
     const Var more = missing_positions(call, call["past_key"]);
     all = present = {append(call, call["past_key"], heads.k, more, positions.past),
                      append(call, call["past_value"], heads.v, more, positions.past)};
-    seen = visible(call, positions, extent_of(all.keys, 2));
+    seen = visible(call, positions, add(extent_of(call["past_key"], 2), more));
   } else if (call.attributes().integer("local_window_size") > 0) {
     seen = visible(call, first_positions(call, positions), positions.queries);
   }

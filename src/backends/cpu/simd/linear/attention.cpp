@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "backends/cpu/refusal.h"
@@ -245,6 +246,20 @@ HWY_INLINE void add_keys_in_place(const AttentionTask& task, const AttentionScra
              task.value_size, task.scratch + at.sums_at, padded_columns(task.value_size));
 }
 
+// Does a mask of bools hide these keys from all queries? They are not looked at then, whatever they are: a cache is
+// often longer than what it holds, and of a prompt half of all pairs are hidden.
+bool are_hidden(const AttentionTask& task, KeyRange keys) {
+  if (!task.mask || !task.mask_is_bool) return false;
+  const int64_t count = std::min(keys.end, task.mask_keys) - keys.begin;
+  // Later queries are more likely to see them.
+  for (int64_t i = task.queries; count > 0 && i-- > 0;) {
+    const bool* const row = static_cast<const bool*>(task.mask) + i * task.mask_stride + keys.begin;
+    if (std::memchr(row, 1, static_cast<size_t>(count))) return false;
+    if (task.mask_stride == 0) break;
+  }
+  return true;
+}
+
 // Does the query see any key at all? Asked where no weight is above 0.
 bool sees_any_key(const AttentionTask& task, int64_t query) {
   const KeyRange range = visible_keys(task, query, 0, task.keys);
@@ -285,6 +300,7 @@ void attend(const AttentionTask& task) {
     // Blocks beyond the causal frontier, or before the window.
     if (first > task.first_query + (task.queries - 1) * task.position_step + task.visible_after) break;
     if (first + count <= task.first_query - task.visible_before) continue;
+    if (are_hidden(task, {first, first + count})) continue;
     if (task.queries <= kFewQueries) {
       add_keys_in_place(task, at, {first, first + count});
     } else {
