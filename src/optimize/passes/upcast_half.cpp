@@ -6,9 +6,13 @@
 // left out. So every intermediate value has at least the precision that the model asks for, and the model's inputs and
 // outputs keep their dtypes. What overflows in f16 may stay finite. Weights take twice the memory.
 //
+// What only moves from an input to an output stays as it is, as the caches of a decoder do: what is new is cast to it,
+// and what is computed from it reads a cast.
+//
 // Left alone: ops that name a half dtype in an attribute, that run nested graphs, or that work on lists; and the whole
 // graph where no op gains a kernel.
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "autograph/error.h"
@@ -44,6 +48,14 @@ Tensor upcast(const Tensor& half) {
   return result;
 }
 
+// Ops whose output 0 has elements of input 0, and perhaps of others, and whose kernels take any dtype.
+bool moves(const OpDef& op) {
+  static const std::set<const OpDef*> movers{&concat_def(),    &gather_def(),   &identity_def(), &pad_def(),
+                                             &reshape_def(),   &slice_def(),    &squeeze_def(),  &tensor_scatter_def(),
+                                             &transpose_def(), &unsqueeze_def()};
+  return movers.contains(&op);
+}
+
 // One run of the pass on a graph of its own.
 class UpcastHalf {
  public:
@@ -52,8 +64,9 @@ class UpcastHalf {
   // Does any op have a kernel now that it had not before?
   bool run() {
     const std::vector<NodeId> nodes = graph_.topological_order();
+    find_moved(nodes);
     for (const NodeId id : nodes) {
-      if (!touches_half(id)) continue;
+      if (!touches_half(id) || stays_.contains(id.index)) continue;
       if (&graph_.node(id).op() == &cast_def()) {
         upcast_cast(id);
       } else if (can_upcast(id)) {
@@ -66,6 +79,30 @@ class UpcastHalf {
   }
 
  private:
+  // Nodes that move an input of the graph on the way to an output.
+  void find_moved(const std::vector<NodeId>& nodes) {
+    std::set<uint32_t> from_inputs;  // values
+    for (const ValueId v : graph_.inputs()) {
+      if (is_half(graph_, v)) from_inputs.insert(v.index);
+    }
+    std::vector<NodeId> movers;
+    for (const NodeId id : nodes) {
+      const Node& node = graph_.node(id);
+      if (!moves(node.op()) || !from_inputs.contains(node.input(0).index)) continue;
+      from_inputs.insert(node.output(0).index);
+      movers.push_back(id);
+    }
+    std::for_each(movers.rbegin(), movers.rend(), [&](NodeId id) {
+      const ValueId y = graph_.node(id).output(0);
+      const auto& uses = graph_.value(y).uses();
+      const bool leads_out =
+          graph_.num_output_uses(y) > 0 || std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+            return use.slot == 0 && stays_.contains(use.node.index);
+          });
+      if (leads_out) stays_.insert(id.index);
+    });
+  }
+
   bool touches_half(NodeId id) const {
     const auto half = [&](ValueId v) { return is_half(graph_, v); };
     const Node& node = graph_.node(id);
@@ -165,6 +202,7 @@ class UpcastHalf {
 
   Graph& graph_;
   const PassContext& context_;
+  std::set<uint32_t> stays_;                    // nodes, by index
   std::unordered_map<uint32_t, ValueId> wide_;  // by the index of the value in half precision
   std::vector<std::pair<ValueId, ValueId>>
       computed_;  // those that f32 nodes now compute: in half precision, and in f32

@@ -9,6 +9,7 @@
 #include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "autograph/random.h"
+#include "ops/defs.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
 
@@ -134,6 +135,37 @@ TEST(WidenHalf, LeavesGraphsThatGainNothing) {
   single.add_output(relu(input(single, DType::f32, {4}, "x")).id());
   PassContext context = device_without_half();
   EXPECT_FALSE(upcast_half(single, context));
+}
+
+// A cache that grows: it stays in half precision, attention reads a cast of it.
+TEST(UpcastHalf, LeavesWhatMovesFromAnInputToAnOutput) {
+  Random random(8);
+  Graph graph;
+  const Var past = input(graph, DType::f16, {2, 5, 8}, "past"), x = input(graph, DType::f16, {2, 1, 8}, "x");
+  const Var fresh = tanh(x);
+  const Var present = concat({slice(past, {1}, {5}, {1}), fresh}, 1);
+  graph.add_output(present.id(), "present");
+  graph.add_output(relu(matmul(fresh, transpose(present, {0, 2, 1}))).id(), "y");
+  const Graph after = widened(graph, 5e-3);
+  for (const NodeId id : after.nodes()) {
+    const Node& node = after.node(id);
+    const bool is_moved = &node.op() == &concat_def() || &node.op() == &slice_def();
+    const DType dtype = after.type(node.output(0)).dtype();
+    EXPECT_EQ(dtype == DType::f16, is_moved || (&node.op() == &cast_def() && dtype == DType::f16)) << node.op().name;
+  }
+}
+
+// What only leaves, or only comes in, is computed in f32 with the rest.
+TEST(UpcastHalf, WidensWhatMovesAtOneEnd) {
+  Graph graph;
+  const Var x = input(graph, DType::f16, {4, 8}, "x");
+  graph.add_output(transpose(exp(transpose(x, {1, 0})), {1, 0}).id(), "y");
+  const Graph after = widened(graph, 5e-3);
+  for (const NodeId id : after.nodes()) {
+    const Node& node = after.node(id);
+    if (&node.op() == &cast_def()) continue;
+    EXPECT_EQ(after.type(node.output(0)).dtype(), DType::f32) << node.op().name;
+  }
 }
 
 }  // namespace
