@@ -340,7 +340,7 @@ class AxisPadKernel : public Kernel {
 std::string why_not_pad(const KernelCall& call) {
   if (call.attributes.text("mode") != "constant") return "mode " + call.attributes.text("mode");
   if (call.outputs[0].shape().num_elements() == 0) return "a tensor without elements";
-  if (const std::string refusal = why_not_known(call, {1, 3}); !refusal.empty()) return refusal;
+  if (std::string refusal = why_not_known(call, {1, 3}); !refusal.empty()) return refusal;
   const bool is_empty = call.inputs[0].shape().num_elements() == 0;
   if (is_empty && !long_padded_axis(padded_axes(call), element_size(call.inputs[0].dtype()))) return "no elements";
   return "";

@@ -205,7 +205,7 @@ std::vector<Var> gather_block_quantized(ContribCall& call) {
   const int64_t bits = attributes.integer("bits");
   // Of packed data the rows that are looked up are unpacked, not the table.
   const auto looked_up = [&](Var v, Var like) {
-    const Var rows = gather(v, indices, gather_axis);
+    Var rows = gather(v, indices, gather_axis);
     if (!is_packed || v.dtype() != DType::u8) return rows;
     const int64_t given = call.extent(v, -1) * (8 / bits);
     const int64_t count = like.is_valid() ? call.extent(like, -1) : given;

@@ -128,7 +128,7 @@ WindowedStep windowed_step(const ContribCall& call, Var past, Var fresh, const P
 Var visible(const ContribCall& call, const Positions& positions, Var keys) {
   const Var key = counted(call, keys);
   const Var query = unsqueeze(add(positions.past, counted(call, positions.queries)), {1, 3});
-  const Var seen = less_or_equal(key, query);
+  Var seen = less_or_equal(key, query);
   const int64_t window = call.attributes().integer("local_window_size");
   if (window <= 0) return seen;
   return logical_and(seen, greater(key, sub(query, call.constant(Tensor::scalar<int64_t>(window)))));

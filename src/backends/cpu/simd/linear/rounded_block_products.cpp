@@ -23,9 +23,9 @@ namespace autograph::simd::HWY_NAMESPACE {
 
 #define AG_HAS_ROUNDED_BLOCKS (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
 
-constexpr float kLargest = 32767;  // of a rounded number
-
 #if AG_HAS_ROUNDED_BLOCKS
+
+constexpr float kLargest = 32767;  // of a rounded number
 
 using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
