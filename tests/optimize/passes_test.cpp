@@ -7,6 +7,7 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
 #include "autograph/ops/sequence.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
@@ -75,6 +76,21 @@ TEST(FoldConstants, LeavesResultsAboveTheLimit) {
   context.max_folded_bytes = 0;
   // The result is as large as its input, so folding costs nothing.
   EXPECT_TRUE(fold_constants(graph, context));
+}
+
+// Else every run would dequantize them.
+TEST(FoldConstants, ComputesWeightsAboveTheLimit) {
+  for (const bool is_turned : {false, true}) {
+    Graph graph;
+    const Var x = input(graph, DType::f32, {2, 8}, "x");
+    const Var q = constant(graph, Tensor::zeros(DType::u8, {8, 8})), scale = constant(graph, Tensor::scalar(2.0F));
+    const Var w = apply(get_op("dequantize_linear"), {q, scale});
+    graph.add_output(matmul(x, is_turned ? transpose(w, {1, 0}) : w).id());
+    PassContext context;
+    context.max_folded_bytes = 0;
+    EXPECT_TRUE(fold_constants(graph, context));
+    EXPECT_EQ(graph.num_nodes(), 1U);
+  }
 }
 
 TEST(CommonSubexpressions, MergesEqualNodesAndTheirProvenance) {

@@ -2,6 +2,7 @@
 // knows without them: the shape of a tensor of known extents, and the arithmetic on it.
 //
 // Results larger than PassContext::max_folded_bytes stay nodes: an Expand of a scalar to gigabytes is cheaper to keep.
+// Not so dequantized weights of products, which every run would compute again.
 // Impure and random nodes, and those with an evaluate function, stay too. A node whose reference throws stays: the
 // error belongs to the run.
 //
@@ -18,6 +19,29 @@
 namespace autograph {
 namespace {
 
+// The right side of a product whose left side is not constant, perhaps turned before?
+bool is_product_weight(const Graph& graph, ValueId v) {
+  const auto& uses = graph.value(v).uses();
+  return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+    const Node& reader = graph.node(use.node);
+    if (&reader.op() == &transpose_def()) return is_product_weight(graph, reader.output(0));
+    return use.slot == 1 && reader.op().traits.anchor && !graph.value(reader.inputs()[0]).is_constant();
+  });
+}
+
+bool is_dequantized_weight(const Graph& graph, const Node& node) {
+  return &node.op() == &dequantize_linear_def() && is_product_weight(graph, node.output(0));
+}
+
+// One of bytes, right behind its dequantization.
+bool is_quantized_weight(const Graph& graph, const Node& node) {
+  if (!is_dequantized_weight(graph, node) || !node.inputs()[0].is_valid()) return false;
+  const DType dtype = graph.type(node.inputs()[0]).dtype();
+  const auto& uses = graph.value(node.output(0)).uses();
+  const auto is_turned = [&](const Use& use) { return &graph.node(use.node).op() == &transpose_def(); };
+  return (dtype == DType::i8 || dtype == DType::u8) && !std::all_of(uses.begin(), uses.end(), is_turned);
+}
+
 bool can_fold(const Graph& graph, const Node& node, int64_t max_bytes) {
   const OpDef& op = node.op();
   if (!op.traits.pure || op.traits.random || op.evaluate || (!op.reference && !op.scalar)) return false;
@@ -29,6 +53,7 @@ bool can_fold(const Graph& graph, const Node& node, int64_t max_bytes) {
   }
   for (const ValueId v : node.outputs()) {
     if (!graph.type(v).is_static()) return false;
+    if (is_dequantized_weight(graph, node)) continue;
     // Beyond the limit it may still shrink its inputs.
     const double bytes = static_cast<double>(element_size(graph.type(v).dtype()));
     double total = bytes;
@@ -71,18 +96,6 @@ bool fold_known(Graph& graph, NodeId id, const KnownValues& known) {
   }
   replace_by_constants(graph, id, std::move(results));
   return true;
-}
-
-// The right side of a product, dequantized from bytes, whose left side is not constant.
-bool is_quantized_weight(const Graph& graph, const Node& node) {
-  if (&node.op() != &dequantize_linear_def() || !node.inputs()[0].is_valid()) return false;
-  const DType dtype = graph.type(node.inputs()[0]).dtype();
-  if (dtype != DType::i8 && dtype != DType::u8) return false;
-  const auto& uses = graph.value(node.output(0)).uses();
-  return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-    const Node& reader = graph.node(use.node);
-    return use.slot == 1 && reader.op().traits.anchor && !graph.value(reader.inputs()[0]).is_constant();
-  });
 }
 
 // Would inference tell nothing new? All types are known, and no node gives elements that it knows without those of
