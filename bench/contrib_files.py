@@ -330,7 +330,6 @@ def our_results(program, path, files, folder, names):
 
 def timed(program, path, files, folder, threads):
     """Milliseconds of both, measured in turns, and their ratio."""
-    times = {"ours": [], "peer": []}
     running = {"ours": peer_processes.AutoGraph([program, *block_flags()], threads),
                "peer": peer_processes.Worker("onnxruntime", threads)}
     try:
@@ -339,10 +338,7 @@ def timed(program, path, files, folder, threads):
             os.makedirs(target, exist_ok=True)
             process.load(path, files, target)
             process.pause()
-        for _ in range(5):
-            for label, process in running.items():
-                times[label].append(process.time(0.2, 0.5)["min_ms"])
-                process.pause()
+        times = peer_processes.time_in_turns(running, 5, 0.2, 0.5)
     finally:
         for process in running.values():
             process.close()

@@ -151,12 +151,10 @@ def measure(path, tokens, past, options, folder):
                 print(f"{label}: {error}", file=sys.stderr)
                 running.pop(label).close()
                 continue
-            rows[label] = {"ms": [], "logits": numpy.load(answer["outputs"]["logits"]).astype(numpy.float64)}
+            rows[label] = {"logits": numpy.load(answer["outputs"]["logits"]).astype(numpy.float64)}
             running[label].pause()
-        for _ in range(options.rounds):
-            for label, peer in running.items():
-                rows[label]["ms"].append(peer.time(0.2, options.seconds)["min_ms"])
-                peer.pause()
+        for label, times in peer_processes.time_in_turns(running, options.rounds, 0.2, options.seconds).items():
+            rows[label]["ms"] = times
     finally:
         for peer in running.values():
             peer.close()

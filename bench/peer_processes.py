@@ -211,6 +211,16 @@ class Worker:
         self.process.close()
 
 
+def time_in_turns(peers, rounds, warmup, seconds):
+    """Milliseconds of the fastest run in each round, by name; one process after the other is active in a round."""
+    times = {name: [] for name in peers}
+    for _ in range(rounds):
+        for name, peer in peers.items():
+            times[name].append(peer.time(warmup, seconds)["min_ms"])
+            peer.pause()
+    return times
+
+
 def autograph_json(command):
     """stdout of a run of the program as JSON; PeerError with its message when it fails."""
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

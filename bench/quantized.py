@@ -195,12 +195,10 @@ def measure(name, options, folder):
                 running.pop(label).close()
                 continue
             first = sorted(answer["outputs"])[0]
-            rows[label] = {"precision": precision, "y": numpy.load(answer["outputs"][first]), "ms": []}
+            rows[label] = {"precision": precision, "y": numpy.load(answer["outputs"][first])}
             peer.pause()
-        for _ in range(options.rounds):
-            for label, peer in running.items():
-                rows[label]["ms"].append(peer.time(0.3, options.seconds)["min_ms"])
-                peer.pause()
+        for label, times in peer_processes.time_in_turns(running, options.rounds, 0.3, options.seconds).items():
+            rows[label]["ms"] = times
     finally:
         for peer in running.values():
             peer.close()

@@ -220,11 +220,7 @@ def time_in_turns(options, path, inputs, judge, row):
             peer = peer_processes.AutoGraph(command, options.threads)
             peers[name] = peer
             peer.serve(path, inputs)
-        rounds = {name: [] for name in peers}
-        for _ in range(options.rounds):
-            for name, peer in peers.items():
-                rounds[name].append(peer.time(options.seconds / 4, options.seconds)["min_ms"])
-                peer.pause()
+        rounds = peer_processes.time_in_turns(peers, options.rounds, options.seconds / 4, options.seconds)
     finally:
         for name in words:
             if name in peers:
