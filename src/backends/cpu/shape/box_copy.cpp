@@ -221,6 +221,13 @@ Prepared prepare_expand(const KernelCall& call) {
 
 // ---- pad -------------------------------------------------------------------------------------------------------
 
+// The element that is added; 0 where none is given.
+const char* padding_value(const KernelArgs& args) {
+  static constexpr char kZeros[16] = {};
+  const bool is_given = args.inputs.size() > 2 && args.inputs[2].is_present();
+  return is_given ? static_cast<const char*>(args.inputs[2].raw()) : kZeros;
+}
+
 void fill(char* out, const char* value, int64_t count, int64_t bytes) {
   if (std::all_of(value, value + bytes, [](char c) { return c == 0; })) {
     std::memset(out, 0, static_cast<size_t>(count * bytes));
@@ -239,9 +246,7 @@ class PadKernel : public Kernel {
 
   void run(const KernelArgs& args) const override {
     char* out = static_cast<char*>(args.outputs[0].raw());
-    const bool has_value = args.inputs.size() > 2 && args.inputs[2].is_present();
-    const char zeros[16] = {};
-    const char* value = has_value ? static_cast<const char*>(args.inputs[2].raw()) : zeros;
+    const char* const value = padding_value(args);
     for_shares(threads_, elements_,
                [&](int64_t begin, int64_t end, int) { fill(out + begin * bytes(), value, end - begin, bytes()); });
     copy_.run(args.inputs[0].raw(), out);
@@ -305,9 +310,7 @@ class AxisPadKernel : public Kernel {
   void run(const KernelArgs& args) const override {
     const auto* const in = static_cast<const char*>(args.inputs[0].raw());
     auto* const out = static_cast<char*>(args.outputs[0].raw());
-    const bool has_value = args.inputs.size() > 2 && args.inputs[2].is_present();
-    const char zeros[16] = {};
-    const char* const value = has_value ? static_cast<const char*>(args.inputs[2].raw()) : zeros;
+    const char* const value = padding_value(args);
     for_shares(threads_, rows_, [&](int64_t begin, int64_t end, int /*thread*/) {
       while (begin < end) begin = write_rows(begin, end, in, out, value);
     });

@@ -134,9 +134,7 @@ class BlockMatmulKernel : public Kernel {
           pad(from, whole);
           from = whole;
         }
-        const RoundedRows to{all.numbers + row * all.stride, all.stride, all.scales + row * format_.blocks,
-                             all.middles + row * format_.blocks};
-        if (!round_block_row(format_, from, to)) is_rounded.store(false, std::memory_order_relaxed);
+        if (!round_block_row(format_, from, all.from(format_, row))) is_rounded.store(false, std::memory_order_relaxed);
       }
     });
     return is_rounded ? std::optional(all) : std::nullopt;

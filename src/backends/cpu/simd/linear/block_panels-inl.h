@@ -58,6 +58,30 @@ HWY_INLINE BlockColumns columns_of_panel(const BlockProduct& product, int64_t p,
   return {panel, product.c + first, format.n};
 }
 
+template <int kRows>
+using BlockSums = hn::Vec<hn::ScalableTag<float>>[kRows][kBlockVectors];
+
+template <int kRows>
+HWY_INLINE void clear_sums(BlockSums<kRows>& sums) {
+  const hn::ScalableTag<float> d;
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kBlockVectors; ++v) sums[r][v] = hn::Zero(d);
+  }
+}
+
+template <int kRows>
+HWY_INLINE void store_sums(const BlockSums<kRows>& sums, const BlockColumns& columns) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kBlockVectors; ++v) hn::StoreU(sums[r][v], d, columns.c + r * columns.c_stride + v * lanes);
+  }
+}
+
 // What hangs over the end to where it belongs.
 HWY_INLINE void copy_overhang(const BlockProduct& product, const float* overhang) {
   const int64_t n = product.format.n, first = n / panel_width() * panel_width();

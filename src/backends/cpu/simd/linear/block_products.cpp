@@ -91,12 +91,8 @@ HWY_INLINE void add_block(const Block& block, const float* a, int64_t a_stride, 
 template <int kBits, int kRows, int kParts>
 HWY_INLINE void multiply_few(const BlockFormat& format, const FloatRows& rows, const BlockColumns& columns) {
   const DF d;
-  VF sums[kRows][kBlockVectors];
-#pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kBlockVectors; ++v) sums[r][v] = hn::Zero(d);
-  }
+  BlockSums<kRows> sums;
+  clear_sums<kRows>(sums);
   const BlockLayout layout(format);
   for (int64_t b = 0; b < format.blocks; ++b) {
     const Block block = layout.at(columns.panel, b);
@@ -111,13 +107,7 @@ HWY_INLINE void multiply_few(const BlockFormat& format, const FloatRows& rows, c
       }
     }
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kBlockVectors; ++v) {
-      hn::StoreU(sums[r][v], d, columns.c + r * columns.c_stride + v * lanes());
-    }
-  }
+  store_sums<kRows>(sums, columns);
 }
 
 template <int kBits>

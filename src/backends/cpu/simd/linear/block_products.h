@@ -53,6 +53,11 @@ struct RoundedRows {
   int64_t stride;
   float* scales;   ///< [rows, format.blocks].
   float* middles;  ///< The same: the sum of what the numbers stand for, times format.middle().
+
+  /// The rows from `first` on.
+  RoundedRows from(const BlockFormat& format, int64_t first) const {
+    return {numbers + first * stride, stride, scales + first * format.blocks, middles + first * format.blocks};
+  }
 };
 /// Has this CPU instructions for rounded rows, and do the sums of a block fit 32 bits?
 bool can_multiply_rounded(const BlockFormat& format);

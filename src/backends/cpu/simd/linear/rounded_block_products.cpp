@@ -136,15 +136,10 @@ HWY_INLINE void multiply_rows(const BlockFormat& format, const RoundedRows& rows
   constexpr int kHalf = 16 / kBits;
   constexpr int kParts = kRows == 1 ? 2 : 1;  // sums for each element, which hide how long a product takes
   constexpr int64_t kAhead = 2048;            // bytes: see QuadDots
-  const DF d;
   const PairD di;
   const ShortD ds;
-  VF sums[kRows][kBlockVectors];
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kBlockVectors; ++v) sums[r][v] = hn::Zero(d);
-  }
+  BlockSums<kRows> sums;
+  clear_sums<kRows>(sums);
   const BlockLayout layout(format);
   for (int64_t b = 0; b < format.blocks; ++b) {
     const Block block = layout.at(columns.panel, b);
@@ -179,11 +174,7 @@ HWY_INLINE void multiply_rows(const BlockFormat& format, const RoundedRows& rows
     }
     add_scaled<kHasOffsets>(format, block, rows, b, integers[0], sums);
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kBlockVectors; ++v) hn::StoreU(sums[r][v], d, columns.c + r * columns.c_stride + v * kLanes);
-  }
+  store_sums<kRows>(sums, columns);
 }
 
 // Rows whose sums stay in registers.
@@ -198,11 +189,6 @@ HWY_INLINE void multiply_some(const BlockFormat& format, const RoundedRows& rows
   }
 }
 
-HWY_INLINE RoundedRows rows_from(const BlockFormat& format, const RoundedRows& rows, int64_t first) {
-  return {rows.numbers + first * rows.stride, rows.stride, rows.scales + first * format.blocks,
-          rows.middles + first * format.blocks};
-}
-
 // Rows [first, first + count), a few at a time and about equally many, times one panel.
 template <class Dots, int kBits, bool kHasOffsets>
 HWY_INLINE void multiply_panel(const BlockFormat& format, const RoundedRows& rows, int64_t first, int64_t count,
@@ -210,7 +196,7 @@ HWY_INLINE void multiply_panel(const BlockFormat& format, const RoundedRows& row
   columns.c += first * columns.c_stride;
   for (int64_t steps = (count + kRowsAtOnce - 1) / kRowsAtOnce; steps > 0; --steps) {
     const int64_t some = (count + steps - 1) / steps;
-    multiply_some<Dots, kBits, kHasOffsets, kRowsAtOnce>(format, rows_from(format, rows, first), some, columns);
+    multiply_some<Dots, kBits, kHasOffsets, kRowsAtOnce>(format, rows.from(format, first), some, columns);
     first += some, count -= some;
     columns.c += some * columns.c_stride;
   }
