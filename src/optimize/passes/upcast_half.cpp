@@ -50,10 +50,8 @@ Tensor upcast(const Tensor& half) {
 
 // Ops whose output 0 has elements of input 0, and perhaps of others, and whose kernels take any dtype.
 bool moves(const OpDef& op) {
-  static const std::set<const OpDef*> movers{&concat_def(),    &gather_def(),   &identity_def(), &pad_def(),
-                                             &reshape_def(),   &slice_def(),    &squeeze_def(),  &tensor_scatter_def(),
-                                             &transpose_def(), &unsqueeze_def()};
-  return movers.contains(&op);
+  return is_one_of(op, {&concat_def(), &gather_def(), &identity_def(), &pad_def(), &reshape_def(), &slice_def(),
+                        &squeeze_def(), &tensor_scatter_def(), &transpose_def(), &unsqueeze_def()});
 }
 
 // One run of the pass on a graph of its own.

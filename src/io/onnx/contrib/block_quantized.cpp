@@ -70,6 +70,21 @@ Var zero_points(const ContribCall& call, int64_t rows, int64_t blocks, int64_t b
   return reshape(cast(bytes, dtype), std::vector<int64_t>{rows, blocks, 1});
 }
 
+// The elements of a constant in f32.
+Tensor floats_of(const Tensor& tensor, const Dims& dims) {
+  if (tensor.dtype() == DType::f32) return tensor.reshaped(dims);
+  const std::vector<double> values = tensor.to_f64();
+  return Tensor::of<float>(dims, std::vector<float>(values.begin(), values.end()));
+}
+
+// Refuses sizes out of which no product can be made.
+void check_sizes(const ContribCall& call, int64_t block, int64_t n, int64_t k) {
+  constexpr int64_t kLargest = int64_t{1} << 31;
+  if (std::min({block, n, k}) < 1 || std::max({block, n, k}) > kLargest) {
+    call.refuse("attributes", "expected block_size, N and K from 1 to 2^31");
+  }
+}
+
 // Zero points as f32 [N, blocks] where they are known; nothing where they are not.
 std::optional<Var> known_zero_points(const ContribCall& call, int64_t n, int64_t blocks, int64_t bits) {
   const Var given = call["zero_points"];
@@ -83,17 +98,14 @@ std::optional<Var> known_zero_points(const ContribCall& call, int64_t n, int64_t
     numbers = unpack_constant(numbers.reshaped({n, row_bytes}), bits, blocks);
   }
   if (numbers.num_elements() != n * blocks) return std::nullopt;
-  const std::vector<double> values = numbers.to_f64();
-  return call.constant(Tensor::of<float>({n, blocks}, std::vector<float>(values.begin(), values.end())));
+  return call.constant(floats_of(numbers, {n, blocks}));
 }
 
 // A constant matrix in f32; nothing for what is no constant.
 std::optional<Var> known_floats(const ContribCall& call, Var given, const Dims& dims) {
   const auto tensor = call.known(given);
   if (!tensor || tensor->num_elements() != dims[0] * dims[1]) return std::nullopt;
-  if (tensor->dtype() == DType::f32) return call.constant(tensor->reshaped(dims));
-  const std::vector<double> values = tensor->to_f64();
-  return call.constant(Tensor::of<float>(dims, std::vector<float>(values.begin(), values.end())));
+  return call.constant(floats_of(*tensor, dims));
 }
 
 // One node, whose kernels keep the weights packed, in f32; nothing for what block_matmul does not know.
@@ -121,10 +133,7 @@ std::vector<Var> matmul_n_bits(ContribCall& call) {
   const int64_t n = attributes.integer("N"), k = attributes.integer("K");
   call.only("bits", {2, 4, 8});
   call.only("weight_prepacked", {0});
-  constexpr int64_t kLargest = int64_t{1} << 31;
-  if (std::min({block, n, k}) < 1 || std::max({block, n, k}) > kLargest) {
-    call.refuse("attributes", "expected block_size, N and K from 1 to 2^31");
-  }
+  check_sizes(call, block, n, k);
   if (const Var order = call["g_idx"]; order.is_valid()) call.refuse("input 'g_idx'", "not supported");
   const auto with_bias = [&](Var y) { return call.has("bias") ? add(y, call["bias"]) : y; };
   if (const auto y = block_matmul(call, n, k, block, bits)) return {with_bias(*y)};
@@ -167,10 +176,7 @@ std::vector<Var> matmul_bnb4(ContribCall& call) {
   const Attributes& attributes = call.attributes();
   const int64_t n = attributes.integer("N"), k = attributes.integer("K"), block = attributes.integer("block_size");
   call.only("quant_type", {0, 1});
-  constexpr int64_t kLargest = int64_t{1} << 31;
-  if (std::min({block, n, k}) < 1 || std::max({block, n, k}) > kLargest) {
-    call.refuse("attributes", "expected block_size, N and K from 1 to 2^31");
-  }
+  check_sizes(call, block, n, k);
   const auto packed = call.known(call["B"]), largest = call.known(call["absmax"]);
   if (!packed || !largest) call.refuse("inputs 'B' and 'absmax'", "computed ones are not supported");
   if (packed->dtype() != DType::u8 || packed->num_elements() != (n * k + 1) / 2) {

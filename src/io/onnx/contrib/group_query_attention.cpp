@@ -37,13 +37,18 @@ struct Positions {
   Var count;    // i64 [batch, 1]: keys with the new ones
 };
 
+// Keys of the longest row of the batch, i64 [1].
+Var longest_row(const ContribCall& call) {
+  return reshape(cast(call["total_sequence_length"], DType::i64), std::vector<int64_t>{1});
+}
+
 Positions positions_of(const ContribCall& call) {
   Positions positions;
   positions.queries = extent_of(call["query"], 1);
   const Var one = call.constant(Tensor::vector({1}));
   const Var count = add(cast(unsqueeze(call["seqlens_k"], {-1}), DType::i64), one);
   // Of a prompt padded rows are shorter than the others.
-  const Var total = reshape(cast(call["total_sequence_length"], DType::i64), std::vector<int64_t>{1});
+  const Var total = longest_row(call);
   const Var zero = call.constant(Tensor::vector({0}));
   const Var past = where(equal(total, positions.queries), zero, sub(count, positions.queries));
   positions.past = reshape(past, std::vector<int64_t>{-1, 1});
@@ -79,8 +84,7 @@ Var append(const ContribCall& call, Var past, Var fresh, Var more, Var first) {
 
 // As many positions as the longest row needs beyond those of the past.
 Var missing_positions(const ContribCall& call, Var past) {
-  const Var total = reshape(cast(call["total_sequence_length"], DType::i64), std::vector<int64_t>{1});
-  return max({sub(total, extent_of(past, 2)), call.constant(Tensor::vector({0}))});
+  return max({sub(longest_row(call), extent_of(past, 2)), call.constant(Tensor::vector({0}))});
 }
 
 // ---- Caches of a window ----------------------------------------------------------------------------------------
@@ -108,20 +112,24 @@ Var rows_from(const ContribCall& call, Var all, Var first, Var count, int64_t he
   return gather(table, index);
 }
 
-// Keys or values of a step: what the cache holds and what is new; and the cache afterwards.
-struct WindowedStep {
-  Var all, present;
+// Where the keys and values of a step lie. i64 [batch, 1] but for the capacity.
+struct WindowedPlaces {
+  Var capacity;  // i64 [1]: positions of the cache
+  Var before;    // what it holds before the step
+  Var first;     // where what is new goes
+  Var gone;      // what it drops
 };
 
-WindowedStep windowed_step(const ContribCall& call, Var past, Var fresh, const Positions& positions) {
-  const Var capacity = extent_of(past, 2);
-  const Var before = resident(call, positions.past, capacity), after = resident(call, positions.count, capacity);
+WindowedPlaces windowed_places(const ContribCall& call, const Positions& positions) {
+  WindowedPlaces places;
+  places.capacity = extent_of(call["past_key"], 2);
+  places.before = resident(call, positions.past, places.capacity);
   // Of a cache that is smaller than the window keys are missing: no place to write to.
   const Var window = call.constant(Tensor::vector({call.attributes().integer("local_window_size")}));
-  const Var first = where(less(capacity, window), call.constant(Tensor::vector({-1})), before);
-  const Var all = append(call, past, fresh, positions.queries, first);
-  const Var gone = sub(add(before, sub(positions.count, positions.past)), after);
-  return {all, rows_from(call, all, gone, capacity, call.extent(fresh, 1))};
+  places.first = where(less(places.capacity, window), call.constant(Tensor::vector({-1})), places.before);
+  const Var fresh = sub(positions.count, positions.past);
+  places.gone = sub(add(places.before, fresh), resident(call, positions.count, places.capacity));
+  return places;
 }
 
 // bool [batch, 1, queries, keys].
@@ -180,12 +188,15 @@ std::vector<Var> group_query_attention(ContribCall& call) {
   KeysValues present{heads.k, heads.v}, all = present;
   Var seen;
   if (call.has("past_key") && call.attributes().flag("sliding_window_cache")) {
-    const WindowedStep k = windowed_step(call, call["past_key"], heads.k, positions);
-    const WindowedStep v = windowed_step(call, call["past_value"], heads.v, positions);
-    present = {k.present, v.present}, all = {k.all, v.all};
-    const Var before = resident(call, positions.past, extent_of(call["past_key"], 2));
-    seen = visible(call, {positions.queries, before, positions.count},
-                   add(extent_of(call["past_key"], 2), positions.queries));
+    const WindowedPlaces places = windowed_places(call, positions);
+    const int64_t kv_heads = call.attributes().integer("kv_num_heads");
+    const auto appended = [&](Var past, Var fresh) {
+      return append(call, past, fresh, positions.queries, places.first);
+    };
+    const auto kept = [&](Var rows) { return rows_from(call, rows, places.gone, places.capacity, kv_heads); };
+    all = {appended(call["past_key"], heads.k), appended(call["past_value"], heads.v)};
+    present = {kept(all.keys), kept(all.values)};
+    seen = visible(call, {positions.queries, places.before, positions.count}, add(places.capacity, positions.queries));
   } else if (call.has("past_key")) {
     const Var more = missing_positions(call, call["past_key"]);
     all = present = {append(call, call["past_key"], heads.k, more, positions.past),

@@ -19,27 +19,25 @@
 namespace autograph {
 namespace {
 
-// The right side of a product whose left side is not constant, perhaps turned before?
-bool is_product_weight(const Graph& graph, ValueId v) {
+// The right side of a product whose left side is not constant, where `may_turn` says so perhaps transposed before?
+bool is_product_weight(const Graph& graph, ValueId v, bool may_turn) {
   const auto& uses = graph.value(v).uses();
   return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
     const Node& reader = graph.node(use.node);
-    if (&reader.op() == &transpose_def()) return is_product_weight(graph, reader.output(0));
+    if (may_turn && &reader.op() == &transpose_def()) return is_product_weight(graph, reader.output(0), may_turn);
     return use.slot == 1 && reader.op().traits.anchor && !graph.value(reader.inputs()[0]).is_constant();
   });
 }
 
 bool is_dequantized_weight(const Graph& graph, const Node& node) {
-  return &node.op() == &dequantize_linear_def() && is_product_weight(graph, node.output(0));
+  return &node.op() == &dequantize_linear_def() && is_product_weight(graph, node.output(0), /*may_turn=*/true);
 }
 
 // One of bytes, right behind its dequantization.
 bool is_quantized_weight(const Graph& graph, const Node& node) {
-  if (!is_dequantized_weight(graph, node) || !node.inputs()[0].is_valid()) return false;
+  if (&node.op() != &dequantize_linear_def() || !node.inputs()[0].is_valid()) return false;
   const DType dtype = graph.type(node.inputs()[0]).dtype();
-  const auto& uses = graph.value(node.output(0)).uses();
-  const auto is_turned = [&](const Use& use) { return &graph.node(use.node).op() == &transpose_def(); };
-  return (dtype == DType::i8 || dtype == DType::u8) && !std::all_of(uses.begin(), uses.end(), is_turned);
+  return (dtype == DType::i8 || dtype == DType::u8) && is_product_weight(graph, node.output(0), /*may_turn=*/false);
 }
 
 bool can_fold(const Graph& graph, const Node& node, int64_t max_bytes) {
