@@ -230,6 +230,7 @@ template <int kCount>
 HWY_INLINE void add_sorted_products(const uint8_t* bytes, const int16_t* numbers, int64_t stride,
                                     const SortedGroups& groups, PairV (&sums)[kCount][kPairVectors]) {
   constexpr int64_t kGroupBytes = Sorted::kGroup * kPairVectors * HWY_LANES(int32_t), kHalf = kGroupBytes / 2;
+  constexpr int64_t kAhead = 2048;  // bytes: see QuadDots
   const __m256i ones = _mm256_set1_epi16(1);
   const auto broadcast = [](const void* from) HWY_ATTR {
     int32_t quad;
@@ -245,6 +246,7 @@ HWY_INLINE void add_sorted_products(const uint8_t* bytes, const int16_t* numbers
     const auto* const at = reinterpret_cast<const __m256i*>(groups.panel + g * kGroupBytes);
     const uint8_t* const factors = bytes + Sorted::kGroup * groups.order[g];
     const __m256i first = _mm256_loadu_si256(at), second = _mm256_loadu_si256(at + 1);
+    hwy::Prefetch(groups.panel + g * kGroupBytes + kAhead);
 #pragma GCC unroll 12
     for (int r = 0; r < kCount; ++r) {
       const __m256i factor = broadcast(factors + r * stride);

@@ -44,6 +44,7 @@ class IntegerMatmul : public Kernel {
     rows_of_matrix_ = rows_ = walk.size.rows;
     depth_ = walk.size.inner;
     columns_ = walk.size.columns;
+    panels_ = (columns_ + width_ - 1) / width_;
     all_rows_ = *call.inputs[kA].shape().num_elements() / depth_;
     b_matrices_ = *call.inputs[kB].shape().num_elements() / (depth_ * columns_);
     if (b_matrices_ == 1) {
@@ -82,10 +83,7 @@ class IntegerMatmul : public Kernel {
       panels_of_b = to;
     }
     prepare_rows(args, rows, terms);
-    for (int64_t column = 0; column < panels() * integer_panel_width(); ++column) {
-      const int64_t last = std::min(column, columns_ - 1);
-      zeros[column] = zero_point(args, kBZero, last) - (b_is_signed_ ? 0 : kUnsignedShift);
-    }
+    fill_zeros(args, zeros);
     multiply(rows, terms, zeros, panels_of_b, static_cast<int32_t*>(args.outputs[0].raw()));
   }
 
@@ -95,13 +93,21 @@ class IntegerMatmul : public Kernel {
   }
   size_t row_bytes() const { return aligned_size(static_cast<size_t>(all_rows_ * integer_row_bytes(depth_, when_))); }
   size_t term_bytes() const { return aligned_size(static_cast<size_t>(all_rows_) * sizeof(IntegerRow)); }
-  size_t zero_bytes() const {
-    return aligned_size(static_cast<size_t>(panels() * integer_panel_width()) * sizeof(int32_t));
-  }
+  size_t zero_bytes() const { return aligned_size(static_cast<size_t>(panels_ * width_) * sizeof(int32_t)); }
   int64_t num_pairings() const { return static_cast<int64_t>(pairings_.size()); }
-  int64_t panels() const { return (columns_ + integer_panel_width() - 1) / integer_panel_width(); }
-  int64_t matrix_bytes() const { return panels() * integer_panel_bytes(depth_, when_); }
+  int64_t matrix_bytes() const { return panels_ * integer_panel_bytes(depth_, when_); }
   int64_t packed_bytes() const { return b_matrices_ * matrix_bytes(); }
+
+  // Zero points of the columns as packed, up to whole panels.
+  void fill_zeros(const KernelArgs& args, int32_t* zeros) const {
+    const int32_t shift = b_is_signed_ ? 0 : kUnsignedShift;
+    int32_t* const end = zeros + panels_ * width_;
+    if (args.inputs.size() <= kBZero || args.inputs[kBZero].num_elements() == 1) {
+      return std::fill(zeros, end, zero_point(args, kBZero, 0) - shift);
+    }
+    for (int64_t column = 0; column < columns_; ++column) zeros[column] = zero_point(args, kBZero, column) - shift;
+    std::fill(zeros + columns_, end, 0);
+  }
 
   void prepare_rows(const KernelArgs& args, char* rows, IntegerRow* terms) const {
     const auto* a = static_cast<const uint8_t*>(args.inputs[kA].raw());
@@ -117,7 +123,7 @@ class IntegerMatmul : public Kernel {
   // What every thread reads is the smaller one of both sides.
   void multiply(const char* rows, const IntegerRow* terms, const int32_t* zeros, const int8_t* b, int32_t* y) const {
     const bool shares_columns = rows_ < columns_;
-    const int64_t step = shares_columns ? integer_panel_width() : integer_tile_rows();
+    const int64_t step = shares_columns ? width_ : integer_tile_rows();
     const int64_t extent = shares_columns ? columns_ : rows_;
     const int64_t steps = (extent + step - 1) / step;
     for_shares(threads_, num_pairings() * steps, [&](int64_t begin, int64_t end, int) {
@@ -127,17 +133,17 @@ class IntegerMatmul : public Kernel {
         const Pairing& pairing = pairings_[static_cast<size_t>(number)];
         const int64_t row = shares_columns ? 0 : from, column = shares_columns ? from : 0;
         const int64_t left = pairing.first_row + row;
-        multiply_integers({.rows = rows + left * integer_row_bytes(depth_, when_),
-                           .terms = terms + left,
-                           .count = shares_columns ? rows_ : to - from,
-                           .depth = depth_,
-                           .panels = b + pairing.matrix * matrix_bytes() +
-                                     column / integer_panel_width() * integer_panel_bytes(depth_, when_),
-                           .packed = when_,
-                           .columns = shares_columns ? to - from : columns_,
-                           .zeros = zeros + column,
-                           .y = y + (number * rows_ + row) * columns_ + column,
-                           .y_stride = columns_});
+        multiply_integers(
+            {.rows = rows + left * integer_row_bytes(depth_, when_),
+             .terms = terms + left,
+             .count = shares_columns ? rows_ : to - from,
+             .depth = depth_,
+             .panels = b + pairing.matrix * matrix_bytes() + column / width_ * integer_panel_bytes(depth_, when_),
+             .packed = when_,
+             .columns = shares_columns ? to - from : columns_,
+             .zeros = zeros + column,
+             .y = y + (number * rows_ + row) * columns_ + column,
+             .y_stride = columns_});
         at += last - first;
       }
     });
@@ -148,7 +154,8 @@ class IntegerMatmul : public Kernel {
   int64_t rows_ = 0, rows_of_matrix_ = 0, depth_ = 0, columns_ = 0;
   int64_t all_rows_ = 0;  // of all matrices on the left
   int64_t b_matrices_ = 0;
-  std::vector<Pairing> pairings_;  // by matrix of the output
+  int64_t width_ = integer_panel_width(), panels_ = 0;  // of b
+  std::vector<Pairing> pairings_;                       // by matrix of the output
   int threads_ = 1;
   std::shared_ptr<const Tensor> packed_;  // b, when it is a constant
 };
