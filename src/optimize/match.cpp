@@ -97,6 +97,11 @@ bool is_short_float(const Type& type) {
   return type.is_tensor() && DTypeSet{DType::f32, DType::f16, DType::bf16}.contains(type.dtype());
 }
 
+bool is_narrow_integer(DType dtype) {
+  constexpr DTypeSet kNarrow{DType::i8, DType::u8, DType::i4, DType::u4, DType::i2, DType::u2};
+  return kNarrow.contains(dtype);
+}
+
 bool is_close(double actual, double expected, DType dtype) {
   double tolerance = kFewDigits;
   if (dtype == DType::f16) tolerance = 1e-3;

@@ -59,6 +59,9 @@ bool same_tensor_type(const Type& a, const Type& b);
 /// Is it a tensor of f32, f16 or bf16: the dtypes that kernels and fused ops share?
 bool is_short_float(const Type& type);
 
+/// Is it a dtype of integers of a byte or less?
+bool is_narrow_integer(DType dtype);
+
 // ---- Numbers ---------------------------------------------------------------------------------------------------
 
 /// Is `actual` the number `expected`, up to the rounding to `dtype` and to the few digits that frameworks write?

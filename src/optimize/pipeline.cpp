@@ -46,6 +46,7 @@ constexpr PassDef kPasses[] = {
     {"keep_bytes", "Move and select quantized elements as bytes.", keep_bytes},
     {"lower_quantized", "Dequantize what there are no kernels of bytes for.", lower_quantized},
     {"use_integers", "Compute dequantized convolutions and products with integers.", use_integers},
+    {"use_block_matmul", "Multiply by weights of a byte or less as they are.", use_block_matmul},
     {"fold_constants", "Compute what depends on constants alone.", fold_constants},
     {"flush_subnormals", "Make zeros of weights next to 0, with which processors multiply slowly.", flush_subnormals},
     {"fold_batch_norm", "Merge batch normalization into the convolution before it.", fold_batch_norm},

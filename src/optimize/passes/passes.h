@@ -13,6 +13,7 @@ bool fold_constants(Graph& graph, PassContext& context);
 bool fold_constants_before_integers(Graph& graph, PassContext& context);
 bool lower_quantized(Graph& graph, PassContext& context);
 bool use_integers(Graph& graph, PassContext& context);
+bool use_block_matmul(Graph& graph, PassContext& context);
 bool keep_bytes(Graph& graph, PassContext& context);
 bool eliminate_identity(Graph& graph, PassContext& context);
 bool resolve_shapes(Graph& graph, PassContext& context);

@@ -6,7 +6,8 @@
 // Impure and random nodes, and those with an evaluate function, stay too. A node whose reference throws stays: the
 // error belongs to the run.
 //
-// Dequantized weights stay for use_integers as long as that has not run: fold_constants_before_integers.
+// Dequantized weights of products stay for use_integers and use_block_matmul as long as those have not run:
+// fold_constants_before_integers.
 #include <algorithm>
 
 #include "autograph/op_def.h"
@@ -19,25 +20,25 @@
 namespace autograph {
 namespace {
 
-// The right side of a product whose left side is not constant, where `may_turn` says so perhaps transposed before?
-bool is_product_weight(const Graph& graph, ValueId v, bool may_turn) {
+// The right side of a product whose left side is not constant, perhaps transposed before?
+bool is_product_weight(const Graph& graph, ValueId v) {
   const auto& uses = graph.value(v).uses();
   return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
     const Node& reader = graph.node(use.node);
-    if (may_turn && &reader.op() == &transpose_def()) return is_product_weight(graph, reader.output(0), may_turn);
+    if (&reader.op() == &transpose_def()) return is_product_weight(graph, reader.output(0));
     return use.slot == 1 && reader.op().traits.anchor && !graph.value(reader.inputs()[0]).is_constant();
   });
 }
 
 bool is_dequantized_weight(const Graph& graph, const Node& node) {
-  return &node.op() == &dequantize_linear_def() && is_product_weight(graph, node.output(0), /*may_turn=*/true);
+  return &node.op() == &dequantize_linear_def() && is_product_weight(graph, node.output(0));
 }
 
-// One of bytes, right behind its dequantization.
+// One of numbers that kernels take as they are.
 bool is_quantized_weight(const Graph& graph, const Node& node) {
-  if (&node.op() != &dequantize_linear_def() || !node.inputs()[0].is_valid()) return false;
-  const DType dtype = graph.type(node.inputs()[0]).dtype();
-  return (dtype == DType::i8 || dtype == DType::u8) && is_product_weight(graph, node.output(0), /*may_turn=*/false);
+  if (!is_dequantized_weight(graph, node)) return false;
+  const ValueId q = node.input(0);
+  return q.is_valid() && is_narrow_integer(graph.type(q).dtype());
 }
 
 bool can_fold(const Graph& graph, const Node& node, int64_t max_bytes) {
