@@ -6,9 +6,11 @@
 
 Makes decoders with seeded random weights of usual widths and few layers, as ONNX Runtime's generative extension exports
 them (`onnxruntime_genai.models.builder`): GroupQueryAttention with a cache, MatMulNBits. Forms: `int4` (blocks of 32, x
-may be rounded to bytes: accuracy level 4), `int4_128`, `int4_f32` (with zero points, x stays f32), `int8` (blocks of
-128), `f16` (int4 with half precision around it), `nf4` (bitsandbytes) and `f32`. A step N+P is N tokens after P others.
-A file must take what those exports take.
+may be rounded to bytes: accuracy level 4), `int4_128`, `int4_f32` (with zero points, x stays f32), `int4_qdq` (blocks
+of 32 that a DequantizeLinear reads before a MatMul), `int8` (blocks of 128), `f16` (int4 with half precision around
+it), `nf4` (bitsandbytes) and `f32`. A step N+P is N tokens after P others.
+A file must take what those exports take, or what those of optimum do, with or without `use_cache_branch`; an encoder
+gave 64 states.
 
 Every contestant is a process of its own, and only one is active at a time. A round counts with its fastest run, a
 contestant with the median of its rounds; ratios are medians of the ratios in each round. Errors are the largest
@@ -30,6 +32,7 @@ import numpy
 import onnx
 import torch
 import transformers
+from onnxruntime.quantization import QuantFormat
 from onnxruntime.quantization.matmul_bnb4_quantizer import MatMulBnb4Quantizer
 from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 from onnxruntime.transformers.float16 import convert_float_to_float16
@@ -38,6 +41,7 @@ from tokenizers import Tokenizer, models
 import peer_processes
 
 WORDS = 32000
+ENCODED = 64  # states that an encoder gave
 COMMON = {"vocab_size": WORDS, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
 # Name -> configuration and class, by their names in transformers, and what is not the default.
 MODELS = {
@@ -50,10 +54,10 @@ MODELS = {
     "phi3": ("Phi3", {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 6,
                       "num_attention_heads": 16, "num_key_value_heads": 16}),
 }
-FORMS = ("int4", "int4_128", "int4_f32", "int8", "f16", "nf4", "f32")
+FORMS = ("int4", "int4_128", "int4_f32", "int4_qdq", "int8", "f16", "nf4", "f32")
 # The largest difference of logits, as a share of the largest: of x in bytes, of half precision and of f32.
 ROUNDED, EXACT = 8e-2, 1e-3
-TOLERANCE = {"int4": ROUNDED, "int4_128": ROUNDED, "int8": ROUNDED, "f16": ROUNDED}
+TOLERANCE = dict.fromkeys(("int4", "int4_128", "int4_qdq", "int8", "f16"), ROUNDED)
 
 
 def write_checkpoint(name, folder):
@@ -82,9 +86,19 @@ def quantize(source, target, form):
     if form == "nf4":
         quantizer = MatMulBnb4Quantizer(model, 1, 64)
     else:
-        bits, block, level = {"int4_128": (4, 128, 4), "int4_f32": (4, 32, None), "int8": (8, 128, 4)}[form]
+        bits, block, level = {
+            "int4_128": (4, 128, 4),
+            "int4_f32": (4, 32, None),
+            "int4_qdq": (4, 32, None),
+            "int8": (8, 128, 4),
+        }[form]
         quantizer = MatMulNBitsQuantizer(
-            model, block_size=block, is_symmetric=form == "int8", accuracy_level=level, bits=bits
+            model,
+            block_size=block,
+            is_symmetric=form in ("int4_qdq", "int8"),
+            accuracy_level=level,
+            bits=bits,
+            quant_format=QuantFormat.QDQ if form == "int4_qdq" else QuantFormat.QOperator,
         )
     quantizer.process()
     quantizer.model.save_model_to_file(target, True)
@@ -107,24 +121,32 @@ def write_model(name, form, folder):
 
 
 def draw_inputs(path, tokens, past):
-    """Inputs for a step: words, a mask of ones and a cache of normal numbers."""
+    """Inputs for a step: words, positions, a mask of ones, a cache of normal numbers, and what an encoder gave."""
     random = numpy.random.default_rng(0)
-    known = {"batch_size": 1, "sequence_length": tokens, "past_sequence_length": past}
-    known["total_sequence_length"] = tokens + past
-    inputs = {}
+    total = tokens + past
+    known = {"batch_size": 1, "total_sequence_length": total, "past_sequence_length + sequence_length": total}
+    known |= dict.fromkeys(("sequence_length", "decoder_sequence_length"), tokens)
+    known |= dict.fromkeys(("past_sequence_length", "past_decoder_sequence_length"), past)
+    known |= dict.fromkeys(("encoder_sequence_length", "encoder_sequence_length_out"), ENCODED)
     graph = onnx.load(path, load_external_data=False).graph
-    attention = next(node for node in graph.node if node.op_type == "GroupQueryAttention")
-    cosines = next(tensor for tensor in graph.initializer if tensor.name == attention.input[7])
-    known["kv_cache_dim"] = 2 * cosines.dims[1]
+    words = next(info for info in graph.output if info.name == "logits").type.tensor_type.shape.dim[-1].dim_value
+    attention = next((node for node in graph.node if node.op_type == "GroupQueryAttention"), None)
+    if attention:
+        cosines = next(tensor for tensor in graph.initializer if tensor.name == attention.input[7])
+        known["kv_cache_dim"] = 2 * cosines.dims[1]
+    inputs = {}
     for info in graph.input:
-        dims = info.type.tensor_type.shape.dim
-        shape = [dim.dim_value or known[dim.dim_param] for dim in dims]
-        if info.name == "input_ids":
-            inputs[info.name] = random.integers(3, WORDS, shape)
-        elif info.type.tensor_type.elem_type == onnx.TensorProto.INT64:
-            inputs[info.name] = numpy.ones(shape, numpy.int64)
+        shape = [dim.dim_value or known[dim.dim_param] for dim in info.type.tensor_type.shape.dim]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+        if info.name == "use_cache_branch":
+            inputs[info.name] = numpy.full(shape, past > 0)
+        elif info.name.endswith("input_ids"):
+            inputs[info.name] = random.integers(3, words or WORDS, shape)
+        elif info.name == "position_ids":
+            inputs[info.name] = numpy.arange(past, total, dtype=dtype).reshape(shape)
+        elif info.name.endswith("mask"):
+            inputs[info.name] = numpy.ones(shape, dtype)
         else:
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
             inputs[info.name] = random.standard_normal(shape).astype(dtype)
     return inputs
 
