@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -188,6 +189,9 @@ using PrepareReorder = std::unique_ptr<Kernel> (*)(const ReorderCall&);
 
 class KernelJudge;
 
+/// May a kernel with operands in other layouts be taken, with reorders around it?
+enum class Reorders : uint8_t { none, as_needed };
+
 /// All kernels of a device, best first.
 class KernelCatalog {
  public:
@@ -197,9 +201,9 @@ class KernelCatalog {
   KernelCandidates candidates(const KernelCall& call) const;
   /// Makes the kernel of a candidate.
   Prepared prepare(KernelCall call, const KernelCandidate& candidate) const;
-  /// Prepares the cheapest candidate that has all tensors row-major, and that `judge` (null: none is asked) has nothing
-  /// against.
-  KernelSelection select(const KernelCall& call, KernelJudge* judge = nullptr) const;
+  /// Prepares the cheapest candidate for row-major tensors that `judge` (null: none is asked) has nothing against.
+  KernelSelection select(const KernelCall& call, KernelJudge* judge = nullptr,
+                         Reorders reorders = Reorders::none) const;
   /// Would a kernel made for this very op take the call?
   bool accepts(const KernelCall& call) const;
   /// Is there a kernel made for this very op?

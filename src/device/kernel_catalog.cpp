@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "device/kernel_judge.h"
+#include "device/row_major_operands.h"
 
 namespace autograph {
 namespace {
@@ -90,22 +91,27 @@ Prepared KernelCatalog::prepare(KernelCall call, const KernelCandidate& candidat
   return candidate.kernel->prepare(call);
 }
 
-KernelSelection KernelCatalog::select(const KernelCall& call, KernelJudge* judge) const {
+KernelSelection KernelCatalog::select(const KernelCall& call, KernelJudge* judge, Reorders reorders) const {
   KernelSelection selection;
   KernelCandidates all = candidates(call);
   if (judge) judge->drop_wrong(call, all);
   selection.refusals = std::move(all.refusals);
+  if (reorders == Reorders::none) {
+    std::erase_if(all.candidates, [](const KernelCandidate& candidate) { return !candidate.variant.is_row_major(); });
+  }
+  for (KernelCandidate& candidate : all.candidates) {
+    candidate.variant.cost_us += estimated_reorders_us(call, candidate.variant);
+  }
   std::stable_sort(
       all.candidates.begin(), all.candidates.end(),
       [](const KernelCandidate& a, const KernelCandidate& b) { return a.variant.cost_us < b.variant.cost_us; });
   for (const KernelCandidate& candidate : all.candidates) {
-    if (!candidate.variant.is_row_major()) continue;
     Prepared prepared = prepare(call, candidate);
     const std::string fault = judge && prepared.kernel ? judge->judge(call, candidate, *prepared.kernel) : "";
     if (!fault.empty()) prepared = {nullptr, fault};
     if (prepared.kernel) {
       selection.name = candidate.name();
-      selection.kernel = std::move(prepared.kernel);
+      selection.kernel = with_row_major_operands(*this, call, candidate.variant, std::move(prepared.kernel));
       return selection;
     }
     selection.refusals.push_back(fmt::format("{}: {}", candidate.name(), prepared.refusal));

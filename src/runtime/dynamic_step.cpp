@@ -14,6 +14,7 @@ namespace {
 
 // Kernels kept per step, for graphs whose shapes alternate between a few.
 constexpr size_t kCachedKernels = 8;
+constexpr int64_t kMostScratchBytes = 256 * 1024;
 
 class StepEvaluateContext : public EvaluateContext, public SessionOpener {
  public:
@@ -196,7 +197,10 @@ std::vector<Datum> DynamicStep::run_kernel(const std::vector<Tensor>& inputs, st
   for (const Tensor& operand : operands) input_views.push_back(view_of(operand));
   for (const Tensor& result : results) output_views.push_back(view_of(result));
   CachedKernel& cached = kernel_for(std::move(input_types), std::move(output_types));
-  cached.kernel->run({input_views, output_views, cached.scratch.buffer().data(), cached.state.get(), stream_});
+  const bool has_own = cached.scratch.is_present();
+  Tensor scratch = has_own ? cached.scratch : launchable_.large_scratch_.take(cached.scratch_bytes);
+  cached.kernel->run({input_views, output_views, scratch.buffer().data(), cached.state.get(), stream_});
+  if (!has_own) launchable_.large_scratch_.give_back(std::move(scratch));
   for (Tensor& operand : operands) retire(std::move(operand));
   std::vector<Datum> outputs;
   for (Tensor& result : results) outputs.emplace_back(std::move(result));
@@ -243,9 +247,9 @@ DynamicStep::CachedKernel& DynamicStep::kernel_for(std::vector<Type> inputs, std
     const Slot& slot = plan.slots[step_.inputs[i]];
     if (slot.place == Place::weight && slot.root == step_.inputs[i]) constants[i] = plan.weights[slot.index];
   }
-  KernelSelection selection = options_.catalog.select(
-      {node_.op(), node_.attributes(), inputs, outputs, constants, options_.threads, false, nullptr, options_.packed},
-      options_.judge);
+  KernelSelection selection = options_.catalog.select({node_.op(), node_.attributes(), inputs, outputs, constants,
+                                                       options_.threads, options_.exact, nullptr, options_.packed},
+                                                      options_.judge, Reorders::as_needed);
   AG_CHECK_USER(selection.kernel, UnsupportedError, "[compile] kernels: none for {} ({})", node_.op().name,
                 join(selection.refusals, "; "));
   if (cache.size() >= kCachedKernels) {
@@ -256,7 +260,11 @@ DynamicStep::CachedKernel& DynamicStep::kernel_for(std::vector<Type> inputs, std
   cached.inputs = std::move(inputs);
   cached.outputs = std::move(outputs);
   cached.state = selection.kernel->new_state();
-  cached.scratch = Tensor::empty(DType::u8, {static_cast<int64_t>(selection.kernel->scratch_bytes())}, memory_);
+  cached.scratch_bytes = static_cast<int64_t>(selection.kernel->scratch_bytes());
+  // What the host keeps for each kernel is small. A device may come to a kernel later than to the next one.
+  if (memory_ || cached.scratch_bytes <= kMostScratchBytes) {
+    cached.scratch = Tensor::empty(DType::u8, {cached.scratch_bytes}, memory_);
+  }
   cached.kernel = std::move(selection.kernel);
   return cached;
 }

@@ -12,6 +12,7 @@
 #include "graph/nested/nested_session.h"
 #include "runtime/compiled_plan.h"
 #include "runtime/memory/memory_meter.h"
+#include "runtime/memory/shared_scratch.h"
 #include "runtime/threads/core_watch.h"
 
 namespace autograph {
@@ -101,7 +102,8 @@ class Launchable {
     std::vector<Type> outputs;
     std::unique_ptr<Kernel> kernel;
     std::unique_ptr<KernelState> state;
-    Tensor scratch;
+    int64_t scratch_bytes = 0;
+    Tensor scratch;  // absent: large_scratch_
   };
 
   // Where kernels find the elements of a slot; null for values made while running.
@@ -143,6 +145,7 @@ class Launchable {
   size_t num_started_ = 0;   // steps of the last launch that was looked at
   std::vector<Datum> heap_;  // by slot; empty when there are no dynamic steps
   std::unordered_map<size_t, std::vector<std::shared_ptr<CachedKernel>>> dynamic_kernels_;  // by step
+  SharedScratch large_scratch_;                                                             // of these
   // What the device may still be reading.
   std::vector<std::shared_ptr<const void>> retired_;
 

@@ -1,6 +1,7 @@
 // Steps whose shapes are known only at run time, nested graphs and sequences, through compile() on every device.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "autograph/builder.h"
@@ -9,7 +10,11 @@
 #include "autograph/ops/activation.h"
 #include "autograph/ops/index.h"
 #include "autograph/ops/shape.h"
+#include "autograph/ops/window.h"
+#include "autograph/random.h"
 #include "engine/built_in_devices.h"
+#include "ops/sample.h"
+#include "support/compare.h"
 #include "support/message_of.h"
 
 namespace autograph {
@@ -44,6 +49,31 @@ TEST(Dynamic, ShapesFollowTheElements) {
     const auto none = executable.run({Tensor::zeros(DType::f32, {4})});
     EXPECT_EQ(none[0].tensor().dims(), (Dims{0})) << device;
     EXPECT_EQ(none[1].tensor().to_f64(), (Doubles{0})) << device;
+  }
+}
+
+// Convolutions over as many columns as the mask says, whose kernels may want them channels-last: with reorders, whose
+// memory all of them share.
+TEST(Dynamic, ConvolutionsOfColumnsThatAreChosenWhileRunning) {
+  constexpr int64_t kChannels = 64, kColumns = 512;
+  Graph graph;
+  Random random(5);
+  const Var x = input(graph, DType::f32, {1, kChannels, kColumns}, "x");
+  const Var mask = input(graph, DType::f32, {kColumns}, "mask");
+  Var y = gather(x, squeeze(non_zero(mask), {0}), 2);
+  for (const int64_t dilation : {1, 3}) {
+    const Var w = constant(graph, draw_tensor(random, DType::f32, {kChannels, kChannels, 7}, -0.1, 0.1));
+    const Var b = constant(graph, draw_tensor(random, DType::f32, {kChannels}));
+    y = relu(conv(y, w, b, {.pads = {3 * dilation, 3 * dilation}, .dilations = {dilation}}));
+  }
+  graph.add_output(y.id(), "y");
+  const Executable fast = compile(graph, on("cpu")), plain = compile(graph, on("reference"));
+  for (const int64_t count : {300, 512, 40, 300}) {
+    std::vector<float> chosen(kColumns, 0);
+    std::fill(chosen.begin(), chosen.begin() + count, 1.0F);
+    const std::vector<Datum> inputs{draw_tensor(random, DType::f32, {1, kChannels, kColumns}, -1, 1),
+                                    Tensor::of<float>({kColumns}, chosen)};
+    EXPECT_EQ(difference(fast.run(inputs), plain.run(inputs), {1e-4, 1e-4}), "") << count;
   }
 }
 
