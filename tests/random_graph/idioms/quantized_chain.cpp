@@ -6,6 +6,7 @@
 #include "autograph/ops/quantize.h"
 #include "autograph/ops/shape.h"
 #include "autograph/ops/window.h"
+#include "random_graph/idioms/contrib_call.h"
 #include "random_graph/idioms/idioms.h"
 
 namespace autograph {
@@ -26,8 +27,6 @@ Grid activation_grid(IdiomGraph& g) {
   const int64_t zero = dtype == DType::u8 ? g.one_of<int64_t>({0, 128, 113}) : g.one_of<int64_t>({0, 0, -17});
   return {g.constant(Tensor::scalar(static_cast<float>(g.real(0.01, 0.1)))), scalar_of(g, dtype, zero)};
 }
-
-Var in_f32(Var x) { return x.dtype() == DType::f32 ? x : cast(x, DType::f32); }
 
 Var there_and_back(IdiomGraph& g, Var x) {
   const Grid grid = activation_grid(g);
