@@ -25,9 +25,9 @@ bool is_reordered(const Type& type, Layout layout) {
          !is_same_order(Layout::row_major, layout, type.shape().static_dims());
 }
 
-// Calls do(reorder call) for each operand in another layout.
-template <class Do>
-void for_reorders(const KernelCall& call, const KernelVariant& variant, const Do& act) {
+// Calls act(reorder, slot, is an input) for each operand in another layout.
+template <class Act>
+void for_reorders(const KernelCall& call, const KernelVariant& variant, const Act& act) {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const Layout layout = variant.input(i);
     if (is_reordered(call.inputs[i], layout)) {

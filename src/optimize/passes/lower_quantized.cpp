@@ -81,12 +81,7 @@ bool lower(Graph& graph, NodeId id, const PassContext& context) {
 }  // namespace
 
 bool lower_quantized(Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (const NodeId id : graph.nodes()) {
-    if (graph.is_live(id)) changed = lower(graph, id, context) || changed;
-  }
-  if (changed) graph.erase_dead();
-  return changed;
+  return rewrite_nodes(graph, [&](NodeId id) { return lower(graph, id, context); });
 }
 
 }  // namespace autograph

@@ -164,12 +164,7 @@ bool pack_weights_of(Graph& graph, const PassContext& context, NodeId id) {
 
 bool use_block_matmul(Graph& graph, PassContext& context) {
   if (!context.expects_kernel) return false;
-  bool changed = false;
-  for (const NodeId id : graph.nodes()) {
-    if (graph.is_live(id)) changed = pack_weights_of(graph, context, id) || changed;
-  }
-  if (changed) graph.erase_dead();
-  return changed;
+  return rewrite_nodes(graph, [&](NodeId id) { return pack_weights_of(graph, context, id); });
 }
 
 }  // namespace autograph

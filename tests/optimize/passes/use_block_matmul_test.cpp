@@ -8,6 +8,7 @@
 #include "ops/defs.h"
 #include "optimize/pass_testing.h"
 #include "optimize/passes/passes.h"
+#include "support/graphs/quantized_graphs.h"
 
 namespace autograph {
 namespace {
@@ -16,46 +17,23 @@ constexpr int64_t kInner = 70, kOutputs = 9;
 
 void output(Var y) { y.graph().add_output(y.id(), "y"); }
 
-struct Form {
-  DType dtype = DType::i4;
-  bool outputs_first = false;
-  int64_t block = 32;  // 0: a scale for each output, -1: one for all
-  bool has_zeros = false;
-};
-
-std::string describe(const Form& form) {
+std::string describe(const NarrowWeights& form) {
   return std::string(to_string(form.dtype)) + (form.outputs_first ? " [n, k]" : " [k, n]") + " block " +
          std::to_string(form.block) + (form.has_zeros ? " with zeros" : "");
 }
 
-Var weights(Graph& graph, const Form& form) {
+Var weights(Graph& graph, const NarrowWeights& form) {
   Random random(5);
-  const auto turn = [&](int64_t k, int64_t n) { return form.outputs_first ? Dims{n, k} : Dims{k, n}; };
-  const bool is_byte = form.dtype == DType::u8 || form.dtype == DType::i8;
-  const bool is_two = form.dtype == DType::u2 || form.dtype == DType::i2;
-  const bool is_signed = form.dtype == DType::i8 || form.dtype == DType::i4 || form.dtype == DType::i2;
-  const double range = is_byte ? 256 : is_two ? 4 : 16, low = is_signed ? -range / 2 : 0;
-  const Dims scale_dims = form.block > 0    ? turn((kInner + form.block - 1) / form.block, kOutputs)
-                          : form.block == 0 ? Dims{kOutputs}
-                                            : Dims{};
-  const auto numbers = [&](const Dims& dims) {
-    return constant(graph, draw_tensor(random, form.dtype, dims, low, low + range - 1));
-  };
-  const Var q = numbers(turn(kInner, kOutputs));
-  const Var scale = constant(graph, draw_tensor(random, DType::f32, scale_dims, 0.01, 0.1));
-  const Var zero = form.has_zeros ? numbers(scale_dims) : Var();
-  const int64_t inner_axis = form.outputs_first ? 1 : 0;
-  return apply(
-      dequantize_linear_def(), {q, scale, zero},
-      {{"axis", form.block > 0 ? inner_axis : 1 - inner_axis}, {"block_size", std::max(form.block, int64_t{0})}});
+  return narrow_weights(graph, random, form, kInner, kOutputs);
 }
 
 TEST(UseBlockMatmul, TakesWeightsInEachForm) {
   for (const DType dtype : {DType::i4, DType::u4, DType::i8, DType::u8, DType::i2, DType::u2}) {
     for (const bool outputs_first : {false, true}) {
-      for (const int64_t block : {-1, 0, 16, 32}) {
+      for (const int64_t block : {NarrowWeights::kOneScale, int64_t{0}, int64_t{16}, int64_t{32}}) {
         for (const bool has_zeros : {false, true}) {
-          const Form form{dtype, outputs_first, block, has_zeros};
+          const NarrowWeights form{
+              .dtype = dtype, .outputs_first = outputs_first, .block = block, .has_zeros = has_zeros};
           SCOPED_TRACE(describe(form));
           Graph graph;
           const Var w = weights(graph, form), x = input(graph, DType::f32, Shape{2, 3, kInner}, "x");

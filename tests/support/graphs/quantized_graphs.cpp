@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "autograph/op_def.h"
 #include "autograph/ops/activation.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/linear.h"
 #include "autograph/ops/quantize.h"
 #include "autograph/ops/window.h"
+#include "ops/defs.h"
 #include "ops/sample.h"
 #include "support/compare.h"
 
@@ -37,6 +40,27 @@ Var quantized_weights(Graph& graph, Random& random, const Dims& dims, int64_t ax
   const Var q = constant(graph, draw_tensor(random, DType::i8, dims, -127, 127));
   const Tensor zero = draw_tensor(random, DType::i8, scales, 0, 0);
   return dequantize_linear(q, draw_scales(graph, random, 0.005, 0.02, scales), constant(graph, zero), axis);
+}
+
+Var narrow_weights(Graph& graph, Random& random, const NarrowWeights& form, int64_t inner, int64_t outputs) {
+  const auto is_one_of = [&](DType a, DType b) { return form.dtype == a || form.dtype == b; };
+  const double range = is_one_of(DType::i8, DType::u8) ? 256 : is_one_of(DType::i2, DType::u2) ? 4 : 16;
+  const bool is_signed = is_one_of(DType::i8, DType::i4) || form.dtype == DType::i2;
+  const double low = is_signed ? -range / 2 : 0;
+  const auto turned = [&](int64_t k, int64_t n) { return form.outputs_first ? Dims{n, k} : Dims{k, n}; };
+  const Dims scales = form.block > 0    ? turned((inner + form.block - 1) / form.block, outputs)
+                      : form.block == 0 ? Dims{outputs}
+                                        : Dims{};
+  const auto numbers = [&](const Dims& dims) {
+    return constant(graph, draw_tensor(random, form.dtype, dims, low, low + range - 1));
+  };
+  const Var q = numbers(turned(inner, outputs));
+  const Var scale = constant(graph, draw_tensor(random, form.floats, scales, 0.2 / range, 1 / range));
+  const Var zero = form.has_zeros ? numbers(scales) : Var();
+  const int64_t inner_axis = form.outputs_first ? 1 : 0;
+  return apply(
+      dequantize_linear_def(), {q, scale, zero},
+      {{"axis", form.block > 0 ? inner_axis : 1 - inner_axis}, {"block_size", std::max(form.block, int64_t{0})}});
 }
 
 namespace {

@@ -18,6 +18,19 @@ Var quantized_input(Graph& graph, Random& random, const Dims& dims, const std::s
 /// Dequantized constants of u8 or i8 whose output channels lie on `axis`, with zero points that leave them fit for i8.
 Var quantized_weights(Graph& graph, Random& random, const Dims& dims, int64_t axis);
 
+/// How weights of two dims are given in integers of 2, 4 or 8 bits.
+struct NarrowWeights {
+  DType dtype = DType::i4;
+  bool outputs_first = false;  ///< [outputs, inner]; else [inner, outputs].
+  int64_t block = 32;          ///< Along the inner dim; 0: a scale for each output, kOneScale: one for all.
+  bool has_zeros = false;
+  DType floats = DType::f32;
+
+  static constexpr int64_t kOneScale = -1;
+};
+/// Dequantized constants, of any numbers that the dtype has.
+Var narrow_weights(Graph& graph, Random& random, const NarrowWeights& form, int64_t inner, int64_t outputs);
+
 /// In one to three dims, with groups, and perhaps a bias, a residual and an activation.
 Graph random_quantized_conv(Random& random);
 /// Rows times one known matrix, as matmul or gemm.
