@@ -14,7 +14,7 @@ namespace {
 
 // Kernels kept per step, for graphs whose shapes alternate between a few.
 constexpr size_t kCachedKernels = 8;
-constexpr int64_t kMostScratchBytes = 256 * 1024;
+constexpr int64_t kMostScratchBytes = int64_t{256} * 1024;
 
 class StepEvaluateContext : public EvaluateContext, public SessionOpener {
  public:

@@ -74,7 +74,7 @@ bool has_taps(const Dims& w) {
   if (w.size() != 3 && w.size() != 4) return false;
   const int64_t rows = w.size() == 3 ? 1 : w[2], columns = w.back();
   const int64_t longer = std::max(rows, columns);
-  if (std::min(rows, columns) == 1) return longer == 3 || longer == 5 || longer == 7;
+  if (std::min(rows, columns) == 1) return longer >= 3;
   return rows == columns && (longer == 3 || longer == 5);
 }
 
@@ -84,7 +84,7 @@ std::string why_not(const KernelCall& call) {
   if (!conv) return "not a convolution with a chain of elementwise ops behind it";
   const Dims x = conv->dims(kX);
   const Dims w = conv->dims(kW);
-  if (!has_taps(w)) return "3x3, 5x5 and lines of 3, 5 and 7 only";
+  if (!has_taps(w)) return "3x3, 5x5 and lines of 3 and more only";
   if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
   if (conv->attributes().integer("group") != 1) return "groups";
   if (!is_dense(*conv)) return "strides";
@@ -168,7 +168,7 @@ class WinogradKernel : public WeightsKernel {
                [&](int64_t begin, int64_t end, int) { transform_winograd_weights(shape_, weights, begin, end, to); });
   }
 
-  int64_t transformed_size() const { return shape_.points() * winograd_plane(plan_.tiles_at_once, shape_.in_channels); }
+  int64_t transformed_size() const { return shape_.points() * shape_.transformed_plane(plan_.tiles_at_once); }
   int64_t products_size() const { return shape_.points() * winograd_plane(plan_.tiles_at_once, kWinogradUnit); }
 
   // The tiles from `begin` to `end` in the halves of units from `first_half` to `end_half`.
@@ -222,10 +222,9 @@ double cost_us(const AnchoredCall& conv, const WinogradShape& shape, int threads
   const int64_t half = shape.padded_out_channels() % kWinogradUnit;
   const double columns =
       static_cast<double>(shape.padded_out_channels() - half) + kHalfPanel * static_cast<double>(half);
-  const double products = tiles * static_cast<double>(shape.in_channels + kDepthToStart) * columns;
-  const int64_t given = shape.taps[0] * shape.taps[1];
-  const int64_t further_elements = shape.weight_elements() * (shape.points() - given) / shape.points();
-  const double further_weights = static_cast<double>(further_elements) * sizeof(float);
+  const double products = tiles * static_cast<double>(shape.depth() + kDepthToStart) * columns;
+  const int64_t given = shape.taps[0] * shape.taps[1] * shape.in_channels * shape.padded_out_channels();
+  const double further_weights = static_cast<double>(shape.weight_elements() - given) * sizeof(float);
   return kStartUs + 2 * products / (kFlopsPerUsAndThread * threads) +
          tiles * channels / (kTransformedPerUsAndThread * threads) + cost.bytes / kBytesPerUs +
          further_weights / kWeightBytesPerUs;

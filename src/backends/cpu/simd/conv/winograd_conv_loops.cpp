@@ -128,7 +128,7 @@ template <int kIn>
 void transform_inputs_with(const WinogradTask& task) {
   const WinogradShape& shape = task.shape;
   const int64_t pixels = shape.in[0] * shape.in[1];
-  const int64_t plane = winograd_plane(task.tiles, shape.in_channels);
+  const int64_t plane = shape.transformed_plane(task.tiles);
   const float* end = task.x + shape.batch * shape.in_channels * pixels;
   for (int64_t t = 0; t < task.tiles; ++t) {
     const WinogradPlace place = place_of(shape, task.first_tile + t);
@@ -244,9 +244,9 @@ HWY_INLINE void transform_weights_of(const float* weights, hn::Vec<hn::RebindToS
 template <int kIn, int kTaps>
 void transform_weights_with(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
                             float* transformed) {
-  transform_units<kIn * kIn, kTaps * kTaps>(shape, weights, begin, end, transformed,
-                                            [](const float* from, hn::Vec<hn::RebindToSigned<D>> next_output, V* out)
-                                                HWY_ATTR { transform_weights_of<kIn, kTaps>(from, next_output, out); });
+  transform_units<kIn * kIn>(shape, weights, begin, end, transformed,
+                             [](const float* from, hn::Vec<hn::RebindToSigned<D>> next_output, int64_t, V* out)
+                                 HWY_ATTR { transform_weights_of<kIn, kTaps>(from, next_output, out); });
 }
 
 void transform_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,

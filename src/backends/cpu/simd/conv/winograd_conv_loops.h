@@ -9,6 +9,11 @@
 // longer to come from memory than the products. Of lines of 3, 5 or 7 weights, tiles are four outputs in a row, made of
 // as many products as inputs: 6 instead of 12, 8 instead of 20, 10 instead of 28.
 //
+// A longer line is a sum of lines that begin four apart, all but the last of four weights. What a section meets is what
+// the one before it meets in the next tile, so that each tile is transformed once, and the sections are more input
+// channels: row t of a product is tiles t, t + 1, ... one behind the other. Of 11 weights this takes 20 products
+// instead of 44. At the end of a line stand as many tiles without outputs as there are sections less one.
+//
 // With dilation the outputs of a tile lie as far apart as the inputs that they meet: the image falls into phases, each
 // of which is an image without dilation.
 //
@@ -42,9 +47,28 @@ constexpr int64_t winograd_padded(int64_t channels) {
 /// Outputs of a tile of a line.
 inline constexpr int64_t kWinogradLineOut = 4;
 
+/// How a line of weights is divided.
+struct WinogradSections {
+  int64_t taps = 0;   ///< Of one section: 3, 5 or 7, of which all but the last section use kWinogradLineOut.
+  int64_t count = 1;  ///< Each begins kWinogradLineOut behind the one before.
+
+  /// With the fewest products.
+  static constexpr WinogradSections of_line(int64_t length) {
+    if (length <= 3) return {3, 1};
+    const auto cover = [length](int64_t taps) {
+      return WinogradSections{taps,
+                              1 + std::max<int64_t>(0, (length - taps + kWinogradLineOut - 1) / kWinogradLineOut)};
+    };
+    const WinogradSections of_five = cover(5), of_seven = cover(7);
+    return of_five.products() < of_seven.products() ? of_five : of_seven;
+  }
+  constexpr int64_t points() const { return taps - 1 + kWinogradLineOut; }
+  constexpr int64_t products() const { return points() * count; }
+};
+
 /// Stride 1, one group.
 struct WinogradShape {
-  /// Rows and columns of weights: both 3, both 5, or one of them 1 and the other 3, 5 or 7.
+  /// Rows and columns of weights: both 3, both 5, or one of them 1 and the other 3 or more.
   std::array<int64_t, 2> taps{3, 3};
   int64_t batch = 0;
   int64_t in_channels = 0;
@@ -62,16 +86,22 @@ struct WinogradShape {
   size_t line_axis() const { return taps[0] == 1 ? 1 : 0; }
   /// Rows and columns of inputs of a tile of a square.
   int64_t tile_in() const { return has_small_tiles ? kWinogradSmallIn : kWinogradIn; }
-  int64_t points() const { return is_line() ? taps[0] * taps[1] - 1 + kWinogradLineOut : tile_in() * tile_in(); }
+  /// Of a line.
+  WinogradSections sections() const { return WinogradSections::of_line(taps[0] * taps[1]); }
+  int64_t num_sections() const { return is_line() ? sections().count : 1; }
+  int64_t points() const { return is_line() ? sections().points() : tile_in() * tile_in(); }
+  /// Of a product: input channels of all sections.
+  int64_t depth() const { return num_sections() * in_channels; }
   /// Rows and columns of outputs of a tile.
   std::array<int64_t, 2> tile() const {
     if (!is_line()) return {tile_in() + 1 - taps[0], tile_in() + 1 - taps[1]};
     return {taps[0] == 1 ? 1 : kWinogradLineOut, taps[1] == 1 ? 1 : kWinogradLineOut};
   }
-  /// Tiles of one phase, as many as the largest has.
+  /// Tiles of one phase, as many as the largest has, those without outputs among them.
   int64_t tiles_of_phase(size_t axis) const {
     const int64_t step = tile()[axis] * dilation[axis];
-    return (out[axis] + step - 1) / step;
+    const int64_t further = axis == line_axis() ? num_sections() - 1 : 0;
+    return (out[axis] + step - 1) / step + further;
   }
   int64_t tiles_of_axis(size_t axis) const { return std::min(dilation[axis], out[axis]) * tiles_of_phase(axis); }
   int64_t tiles_high() const { return tiles_of_axis(0); }
@@ -86,12 +116,20 @@ struct WinogradShape {
   /// Output channels of a unit.
   int64_t unit_channels(int64_t unit) const { return std::min(kWinogradUnit, out_channels - unit * kWinogradUnit); }
   /// Elements of the transformed weights.
-  int64_t weight_elements() const { return points() * in_channels * padded_out_channels(); }
+  int64_t weight_elements() const { return points() * depth() * padded_out_channels(); }
+  /// Rows of transformed inputs from which the products of so many tiles are made.
+  int64_t transformed_rows(int64_t tiles) const { return tiles + num_sections() - 1; }
+  /// Elements of one point of them. Distances of a power of two would put all points of a tile in the same few lines of
+  /// the first cache.
+  int64_t transformed_plane(int64_t tiles) const;
 };
 
-/// Elements of one point of `tiles` transformed tiles, and room for the end of the last vector. Distances of a power of
-/// two would put all points of a tile in the same few lines of the first cache.
-constexpr int64_t winograd_plane(int64_t tiles, int64_t channels) { return tiles * channels + 16; }
+/// Elements of `rows` rows of channels, and room for the end of the last vector.
+constexpr int64_t winograd_plane(int64_t rows, int64_t channels) { return rows * channels + 16; }
+
+inline int64_t WinogradShape::transformed_plane(int64_t tiles) const {
+  return winograd_plane(transformed_rows(tiles), in_channels);
+}
 
 /// Some neighbouring tiles.
 struct WinogradTask {
@@ -103,7 +141,7 @@ struct WinogradTask {
   float* y = nullptr;
   int64_t y_pixel = 0;  ///< Elements from one pixel's block of outputs to the next one's: out_block or more.
   std::span<const ConvStep> steps;
-  float* transformed = nullptr;  ///< points() planes of `tiles` rows of input channels.
+  float* transformed = nullptr;  ///< points() planes of transformed_rows(tiles) rows of input channels.
   int64_t first_tile = 0;
   int64_t tiles = 0;
 };

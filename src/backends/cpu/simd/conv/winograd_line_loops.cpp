@@ -3,6 +3,8 @@
 // The points are 0, infinity and pairs +-x that are each other's reciprocals. On normal values of 160 channels the root
 // mean square error is 1.3, 2.1 and 3.9 times that of sums in f32; of three weights at the usual 0, +-1, +-2 it would
 // be 1.9, of seven at 0, +-1/2, +-1, +-2, +-4 fifteen times.
+//
+// In names and templates kTaps are those of a section (WinogradSections).
 #include <algorithm>
 #include <array>
 
@@ -131,12 +133,13 @@ void transform_inputs_of(const WinogradTask& task) {
   const WinogradShape& shape = task.shape;
   const size_t axis = shape.line_axis();
   const int64_t pixels = shape.in[0] * shape.in[1];
-  const int64_t plane = winograd_plane(task.tiles, shape.in_channels);
+  const int64_t plane = shape.transformed_plane(task.tiles), num_tiles = shape.tiles();
   const int64_t row_step = shape.in[1] * shape.in_block;
   const int64_t dilation = shape.dilation[axis];
   const int64_t step = dilation * (axis == 1 ? shape.in_block : row_step);
-  for (int64_t t = 0; t < task.tiles; ++t) {
-    const WinogradPlace place = place_of(shape, task.first_tile + t);
+  for (int64_t t = 0; t < shape.transformed_rows(task.tiles); ++t) {
+    // Behind the last one of all there is nothing that an output needs: the last one stands for it.
+    const WinogradPlace place = place_of(shape, std::min(task.first_tile + t, num_tiles - 1));
     const std::array<int64_t, 2> at{place.row - shape.pad[0], place.column - shape.pad[1]};
     // Across the line there may be padding, too.
     const bool is_beside = at[1 - axis] < 0 || at[1 - axis] >= shape.in[1 - axis];
@@ -192,6 +195,7 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
                     .pixel = shape.dilation[axis] * (axis == 1 ? pixel : row),
                     .rows = 1,
                     .columns = outputs_inside<kLineOut>(shape, axis, axis == 1 ? place.column : place.row)};
+    if (tile.columns == 0) continue;
     const int64_t blocks = place.instance * (shape.out_channels / shape.out_block);
     const int64_t at = blocks * pixels * pixel + place.row * row + place.column * pixel;
     for (int64_t c = 0; c < channels; c += winograd_lanes()) {
@@ -206,13 +210,14 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
   }
 }
 
-// A vector of output channels of one input channel: their weights, `next_output` apart, at all points.
+// A vector of output channels of one input channel: `count` weights of a section, `next_output` apart, at all points.
 template <int kTaps>
-HWY_INLINE void transform_weights_of(const float* weights, hn::Vec<hn::RebindToSigned<D>> next_output, V* out) {
+HWY_INLINE void transform_weights_of(const float* weights, hn::Vec<hn::RebindToSigned<D>> next_output, int64_t count,
+                                     V* out) {
   using L = Line<kTaps>;
   const D d;
   V line[kTaps];
-  for (int i = 0; i < kTaps; ++i) line[i] = hn::GatherIndex(d, weights + i, next_output);
+  for (int i = 0; i < kTaps; ++i) line[i] = i < count ? hn::GatherIndex(d, weights + i, next_output) : hn::Zero(d);
   out[0] = hn::Mul(line[0], hn::Set(d, static_cast<float>(L::factor_at_zero())));
   for (int pair = 0; pair < L::kPairs; ++pair) {
     evaluate_pair(line, static_cast<float>(L::point(pair)), static_cast<float>(L::factor(pair)), out[1 + 2 * pair],
@@ -224,14 +229,18 @@ HWY_INLINE void transform_weights_of(const float* weights, hn::Vec<hn::RebindToS
 template <int kTaps>
 void transform_weights_with(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
                             float* transformed) {
-  transform_units<Line<kTaps>::kIn, kTaps>(shape, weights, begin, end, transformed,
-                                           [](const float* from, hn::Vec<hn::RebindToSigned<D>> next_output, V* out)
-                                               HWY_ATTR { transform_weights_of<kTaps>(from, next_output, out); });
+  const int64_t taps = shape.taps[0] * shape.taps[1], last = shape.num_sections() - 1;
+  const auto transform = [taps, last](const float* from, hn::Vec<hn::RebindToSigned<D>> next_output, int64_t section,
+                                      V* out) HWY_ATTR {
+    const int64_t first = section * kWinogradLineOut;
+    transform_weights_of<kTaps>(from + first, next_output, section < last ? kWinogradLineOut : taps - first, out);
+  };
+  transform_units<Line<kTaps>::kIn>(shape, weights, begin, end, transformed, transform);
 }
 
 void transform_weights(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
                        float* transformed) {
-  switch (shape.taps[0] * shape.taps[1]) {
+  switch (shape.sections().taps) {
     case 3: return transform_weights_with<3>(shape, weights, begin, end, transformed);
     case 5: return transform_weights_with<5>(shape, weights, begin, end, transformed);
     default: return transform_weights_with<7>(shape, weights, begin, end, transformed);
@@ -239,7 +248,7 @@ void transform_weights(const WinogradShape& shape, const float* weights, int64_t
 }
 
 void transform_inputs(const WinogradTask& task) {
-  switch (task.shape.taps[0] * task.shape.taps[1]) {
+  switch (task.shape.sections().taps) {
     case 3: return transform_inputs_of<3>(task);
     case 5: return transform_inputs_of<5>(task);
     default: return transform_inputs_of<7>(task);
@@ -247,7 +256,7 @@ void transform_inputs(const WinogradTask& task) {
 }
 
 void compute_outputs(const WinogradTask& task, int64_t begin, int64_t end, int64_t unit, float* products) {
-  switch (task.shape.taps[0] * task.shape.taps[1]) {
+  switch (task.shape.sections().taps) {
     case 3: return compute_outputs_of<3>(task, begin, end, unit, products);
     case 5: return compute_outputs_of<5>(task, begin, end, unit, products);
     default: return compute_outputs_of<7>(task, begin, end, unit, products);

@@ -114,14 +114,14 @@ HWY_INLINE void store_tile(const OutputTile& tile, std::span<const ConvStep> ste
 // The products of `rows` transformed tiles from row `first` on with one unit of output channels, at every point.
 inline void multiply_at_points(const WinogradTask& task, int64_t first, int64_t rows, int64_t unit, float* products) {
   const WinogradShape& shape = task.shape;
-  const int64_t depth = shape.in_channels;
+  const int64_t depth = shape.depth();
   const int64_t width = shape.unit_columns(unit);
   const int64_t points = shape.points();
   const float* weights = task.weights + unit * points * depth * kWinogradUnit;
-  const float* in = task.transformed + first * depth;
+  const float* in = task.transformed + first * shape.in_channels;
   for (int64_t p = 0; p < points; ++p) {
-    multiply_packed<true>({.a = in + p * winograd_plane(task.tiles, depth),
-                           .a_stride = depth,
+    multiply_packed<true>({.a = in + p * shape.transformed_plane(task.tiles),
+                           .a_stride = shape.in_channels,  // less than the depth where there are sections
                            .panel = weights + p * depth * width,
                            .depth = depth,
                            .c = products + p * winograd_plane(rows, kWinogradUnit),
@@ -132,15 +132,15 @@ inline void multiply_at_points(const WinogradTask& task, int64_t first, int64_t 
   }
 }
 
-// The units from `begin` to `end` of weights of which there are kTaps for each pair of channels; `transform` makes what
-// stands for a vector of output channels and one input channel at all points.
-template <int kPoints, int kTaps, class Transform>
+// The units from `begin` to `end` of weights; `transform` makes what stands for a vector of output channels and one
+// input channel in a section at all points.
+template <int kPoints, class Transform>
 HWY_INLINE void transform_units(const WinogradShape& shape, const float* weights, int64_t begin, int64_t end,
                                 float* transformed, const Transform& transform) {
   const D d;
   const hn::RebindToSigned<D> di;
-  const int64_t depth = shape.in_channels;
-  const int64_t size = depth * kTaps;  // of an output channel
+  const int64_t depth = shape.depth(), taps = shape.taps[0] * shape.taps[1];
+  const int64_t size = shape.in_channels * taps;  // of an output channel
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t first = unit * kWinogradUnit;
     const int64_t width = shape.unit_columns(unit);
@@ -154,7 +154,7 @@ HWY_INLINE void transform_units(const WinogradShape& shape, const float* weights
       const int64_t panel_columns = std::min(panel_width(), width - panel);
       for (int64_t k = 0; k < depth; ++k) {
         V out[kPoints];
-        transform(weights + channel * size + k * kTaps, next_output, out);
+        transform(weights + channel * size + k % shape.in_channels * taps, next_output, k / shape.in_channels, out);
         float* at = to + panel * depth + k * panel_columns + (column - panel);
         for (int64_t p = 0; p < kPoints; ++p) hn::StoreU(out[p], d, at + p * depth * width);
       }
