@@ -14,10 +14,11 @@
 
 namespace autograph {
 
-inline constexpr int kNumEpilogues = 16;
+inline constexpr int kNumEpilogues = 18;
 
 /// The call `conv` of a convolution and behind it, by `which`: relu and a residual, relu, or a residual and one of
-/// nine activations, of four ops with a number or a hard_sigmoid between two of them.
+/// nine activations, of four ops with a number, a hard_sigmoid between two of them, or another residual that is added
+/// or multiplied.
 inline OpSample with_epilogue(Random& random, const OpSample& conv, int64_t which) {
   auto body = std::make_shared<Graph>("body");
   std::vector<Var> operands;
@@ -28,10 +29,11 @@ inline OpSample with_epilogue(Random& random, const OpSample& conv, int64_t whic
   const Dims out = body->type(chain.id()).shape().static_dims();
   OpSample sample{.inputs = conv.inputs, .attributes = {}};
   if (which == 0) chain = relu(chain);
-  if (which != 1) {
-    chain = add(chain, input(*body, DType::f32, Shape::of(out), "residual"));
+  const auto residual = [&] {
     sample.inputs.emplace_back(draw_tensor(random, DType::f32, out, -1, 1));
-  }
+    return input(*body, DType::f32, Shape::of(out), "residual");
+  };
+  if (which != 1) chain = add(chain, residual());
   if (which == 1) chain = relu(chain);
   if (which == 2) chain = apply(swish_def(), {chain}, {{"alpha", 1.2F}});
   if (which == 3) chain = apply(hard_swish_def(), {chain}, {});
@@ -48,6 +50,8 @@ inline OpSample with_epilogue(Random& random, const OpSample& conv, int64_t whic
   if (which == 13) chain = sub(relu(chain), number);
   if (which == 14) chain = div(relu(chain), number);
   if (which == 15) chain = add(mul(hard_sigmoid(chain, 0.3F, 0.4F), number), number);
+  if (which == 16) chain = relu(add(residual(), chain));
+  if (which == 17) chain = mul(relu(chain), residual());
   body->add_output(chain.id());
   sample.attributes = {{"body", GraphRef(body)}};
   sample.num_outputs = 1;

@@ -1,5 +1,6 @@
 #include "backends/cpu/simd/conv/conv_steps.h"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -41,6 +42,16 @@ std::optional<ConvStep> step_of(const AnchoredCall& conv, const EpilogueOp& op) 
 
 }  // namespace
 
+bool ConvSteps::reads(size_t slot) const {
+  return std::find(residuals.begin(), residuals.end(), static_cast<int>(slot)) != residuals.end();
+}
+
+ConvResiduals::ConvResiduals(const ConvSteps& steps, const KernelArgs& args) {
+  for (size_t i = 0; i < steps.residuals.size(); ++i) {
+    at_[i] = args.inputs[static_cast<size_t>(steps.residuals[i])].data<float>();
+  }
+}
+
 std::optional<ConvStep> activation_step(const OpDef& op, const Attributes& attributes,
                                         FunctionRef<std::optional<float>(size_t slot, float otherwise)> number) {
   using Kind = ConvStep::Kind;
@@ -65,14 +76,15 @@ std::optional<ConvStep> activation_step(const OpDef& op, const Attributes& attri
 ConvSteps read_conv_steps(const AnchoredCall& conv, size_t first) {
   ConvSteps steps;
   for (const EpilogueOp& op : std::span(conv.epilogue()).subspan(first)) {
-    const auto step = step_of(conv, op);
-    const bool reads =
-        step && (step->kind == ConvStep::Kind::add_residual || step->kind == ConvStep::Kind::times_residual);
-    if (!step || (reads && steps.residual >= 0)) {
+    auto step = step_of(conv, op);
+    if (!step || (step->reads_residual() && steps.residuals.size() == ConvResiduals::kMost)) {
       steps.refusal = "no loop for " + std::string(op.op->name) + " behind it";
       return steps;
     }
-    if (reads) steps.residual = other_operand(op).input;
+    if (step->reads_residual()) {
+      step->residual = static_cast<uint8_t>(steps.residuals.size());
+      steps.residuals.push_back(other_operand(op).input);
+    }
     steps.list.push_back(*step);
   }
   return steps;
@@ -86,12 +98,11 @@ std::string why_not_known_weights(const AnchoredCall& conv) {
 
 std::vector<KernelVariant> conv_variants(const KernelCall& call, const AnchoredCall& conv, const ConvSteps& steps,
                                          std::span<const Layout> layouts, double us) {
-  const int residual = steps.residual;
   std::vector<KernelVariant> result;
   for (const Layout layout : layouts) {
     std::vector<Layout> inputs(call.inputs.size(), Layout::row_major);
     inputs[static_cast<size_t>(conv.operand(kX).input)] = layout;
-    if (residual >= 0) inputs[static_cast<size_t>(residual)] = layout;
+    for (const int residual : steps.residuals) inputs[static_cast<size_t>(residual)] = layout;
     result.push_back({.name = "", .inputs = std::move(inputs), .outputs = {layout}, .cost_us = us});
   }
   return result;

@@ -101,8 +101,7 @@ class GroupedConvKernel : public WeightsKernel {
   void run(const KernelArgs& args) const override {
     const float* x = args.inputs[x_slot_].data<float>();
     float* y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw()));
-    const float* residual =
-        steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>();
+    const ConvResiduals residuals(steps_, args);
     // Pairs of rows share what they load.
     const int64_t pairs = (shape_.out[0] + 1) / 2;
     for_shares(threads_, batch_ * pairs, [&](int64_t begin, int64_t end, int) {
@@ -114,7 +113,7 @@ class GroupedConvKernel : public WeightsKernel {
         run_grouped_conv({.shape = shape_,
                           .x = x + instance * in_size(),
                           .weights = packed_.data(),
-                          .residual = residual ? residual + instance * out_size() : nullptr,
+                          .residuals = residuals + instance * out_size(),
                           .y = y + instance * out_size(),
                           .steps = steps_.list,
                           .first_row = row,
@@ -123,7 +122,7 @@ class GroupedConvKernel : public WeightsKernel {
       }
     });
   }
-  bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
+  bool reads_input(size_t slot) const override { return slot == x_slot_ || steps_.reads(slot); }
 
  private:
   int64_t in_size() const { return shape_.channels * shape_.in[0] * shape_.in[1]; }

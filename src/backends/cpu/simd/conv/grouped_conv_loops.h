@@ -38,8 +38,8 @@ struct GroupedConvShape {
 struct GroupedConvTask {
   const GroupedConvShape& shape;
   const float* x = nullptr;
-  const float* weights = nullptr;   ///< From pack_grouped_conv().
-  const float* residual = nullptr;  ///< Laid out as y.
+  const float* weights = nullptr;  ///< From pack_grouped_conv().
+  ConvResiduals residuals;
   float* y = nullptr;
   std::span<const ConvStep> steps;
   int64_t first_row = 0;

@@ -43,7 +43,7 @@ struct Tile {
   const float* x;        // of the first channel that the vector meets, in the first pixel
   const float* weights;  // bias, then [input channel, kernel row, kernel column]
   float* y;              // of the vector, in the first pixel
-  const float* residual;
+  ConvResiduals residuals;
   int64_t row = 0;
   int64_t rows = 0;
   int64_t column = 0;
@@ -155,11 +155,12 @@ HWY_INLINE void add_input_row(const Tile& tile, const float* x, const float* upp
 
 inline HWY_NOINLINE void apply_step(const Tile& tile, const ConvStep& step, int pixels) {
   const D d;
+  const float* const from = tile.residuals.of(step);
   apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
     for (int64_t r = 0; r < tile.rows; ++r) {
       for (int c = 0; c < pixels; ++c) {
         const int64_t at = tile.at(r) + c * tile.pixel();
-        const auto residual = [&]() HWY_ATTR { return hn::LoadU(d, tile.residual + at); };
+        const auto residual = [&]() HWY_ATTR { return hn::LoadU(d, from + at); };
         hn::StoreU(f(hn::LoadU(d, tile.y + at), residual), d, tile.y + at);
       }
     }
@@ -314,7 +315,7 @@ class Band {
             .x = task_.x + offset(met, shape_.in),
             .weights = task_.weights + v * (1 + shape_.taps()) * lanes,
             .y = task_.y + out,
-            .residual = task_.residual ? task_.residual + out : nullptr};
+            .residuals = task_.residuals + out};
   }
 
   void run_tile(Tile tile, int64_t row, int64_t done, int64_t columns) const {

@@ -90,24 +90,23 @@ class PointwiseKernel : public WeightsKernel {
     return shape_.skips_pixels() ? static_cast<size_t>(shape_.pixels() * shape_.in_channels) * sizeof(float) : 0;
   }
   size_t spaced_row_bytes() const override { return static_cast<size_t>(shape_.out_channels) * sizeof(float); }
-  bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
+  bool reads_input(size_t slot) const override { return slot == x_slot_ || steps_.reads(slot); }
 
   void run(const KernelArgs& args) const override {
     const float* x = args.inputs[x_slot_].data<float>();
     if (shape_.skips_pixels()) x = gather_pixels(x, static_cast<float*>(args.scratch));
-    share_pointwise(
-        {.in_channels = shape_.in_channels,
-         .out_channels = shape_.out_channels,
-         .panels = packed_.data(),
-         .bias = bias_.data(),
-         .x = x,
-         .x_stride = shape_.in_channels,
-         .residual = steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>(),
-         .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
-         .y_stride = static_cast<int64_t>(args.row_stride / sizeof(float)),
-         .pixels = shape_.pixels(),
-         .steps = steps_.list},
-        threads_);
+    share_pointwise({.in_channels = shape_.in_channels,
+                     .out_channels = shape_.out_channels,
+                     .panels = packed_.data(),
+                     .bias = bias_.data(),
+                     .x = x,
+                     .x_stride = shape_.in_channels,
+                     .residuals = {steps_, args},
+                     .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
+                     .y_stride = static_cast<int64_t>(args.row_stride / sizeof(float)),
+                     .pixels = shape_.pixels(),
+                     .steps = steps_.list},
+                    threads_);
   }
 
  private:
@@ -189,7 +188,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   const ConvSteps steps = read_conv_steps(*conv, read_channel_scale(*conv).num_ops);
   std::vector<KernelVariant> list = conv_variants(call, *conv, steps, kLayouts, cost_us(call, *conv));
   // With a residual the copy that this saves is outweighed by kernels that add to it in place.
-  for (KernelVariant& variant : list) variant.spaces_rows = steps.residual < 0;
+  for (KernelVariant& variant : list) variant.spaces_rows = steps.residuals.empty();
   return list;
 }
 

@@ -65,7 +65,7 @@ struct Product {
   int64_t x_stride;
   const float* panel;
   const float* bias;
-  const float* residual;
+  ConvResiduals residuals;
   float* y;
   int64_t y_stride, residual_stride;
   int64_t depth;
@@ -104,14 +104,15 @@ template <bool kWhole>
 HWY_NOINLINE void finish_rows(const Product& product, int64_t first, int rows, int vectors) {
   const D d;
   float* const y = product.y + first * product.y_stride;
-  const float* const residuals = product.residual ? product.residual + first * product.residual_stride : nullptr;
+  const ConvResiduals residuals = product.residuals + first * product.residual_stride;
   for (const ConvStep& step : product.steps) {
+    const float* const from = residuals.of(step);
     apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
       for (int r = 0; r < rows; ++r) {
         float* const row = y + r * product.y_stride;
         for (int v = 0; v < vectors; ++v) {
           const auto residual = [&]() HWY_ATTR {
-            return load_columns<kWhole>(residuals + r * product.residual_stride, product.columns, v);
+            return load_columns<kWhole>(from + r * product.residual_stride, product.columns, v);
           };
           const V sum = load_columns<kWhole>(row, product.columns, v);
           store_columns<kWhole>(f(sum, residual), row, product.columns, v);
@@ -251,7 +252,7 @@ void multiply_panel(const PointwiseTask& task, const Block& block, int64_t p, co
                         .x_stride = task.x_stride,
                         .panel = panel,
                         .bias = task.bias + p * width,
-                        .residual = task.residual ? task.residual + block.row * task.out_channels + p * width : nullptr,
+                        .residuals = task.residuals + (block.row * task.out_channels + p * width),
                         .y = task.y + block.row * task.y_stride + p * width,
                         .y_stride = task.y_stride,
                         .residual_stride = task.out_channels,
@@ -434,7 +435,7 @@ void share_pointwise(const PointwiseTask& given, int threads) {
     task.end_panel = panels;
     task.x += begin * all.x_stride;
     task.y += begin * all.y_stride;
-    if (task.residual) task.residual += begin * all.out_channels;
+    task.residuals = all.residuals + begin * all.out_channels;
     task.pixels = task.end_pixel = end - begin;
     run_pointwise(task);
   });

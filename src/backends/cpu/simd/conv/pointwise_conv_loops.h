@@ -13,13 +13,13 @@ namespace autograph::simd {
 struct PointwiseTask {
   int64_t in_channels = 0;
   int64_t out_channels = 0;
-  const float* panels = nullptr;    ///< All of them, from pack_pointwise_weights().
-  const float* bias = nullptr;      ///< pointwise_columns(out_channels) numbers.
-  const float* x = nullptr;         ///< The first pixel.
-  int64_t x_stride = 0;             ///< Elements from one pixel's first channel to the next one's.
-  const float* residual = nullptr;  ///< [pixels, out_channels].
-  float* y = nullptr;               ///< The first pixel.
-  int64_t y_stride = 0;             ///< Elements from one pixel's first output to the next one's; 0: out_channels.
+  const float* panels = nullptr;  ///< All of them, from pack_pointwise_weights().
+  const float* bias = nullptr;    ///< pointwise_columns(out_channels) numbers.
+  const float* x = nullptr;       ///< The first pixel.
+  int64_t x_stride = 0;           ///< Elements from one pixel's first channel to the next one's.
+  ConvResiduals residuals;        ///< [pixels, out_channels].
+  float* y = nullptr;             ///< The first pixel.
+  int64_t y_stride = 0;           ///< Elements from one pixel's first output to the next one's; 0: out_channels.
   int64_t pixels = 0;
   int64_t first_panel = 0;
   int64_t end_panel = 0;

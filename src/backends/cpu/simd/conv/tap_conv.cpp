@@ -127,12 +127,11 @@ class TapConv : public WeightsKernel {
                        form_of(conv, call.threads))) {}
 
   size_t scratch_bytes() const override { return static_cast<size_t>(threads_ * thread_size()) * sizeof(float); }
-  bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
+  bool reads_input(size_t slot) const override { return slot == x_slot_ || steps_.reads(slot); }
 
   void run(const KernelArgs& args) const override {
     const float* x = args.inputs[x_slot_].data<float>();
-    const float* residual =
-        steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>();
+    const ConvResiduals residuals(steps_, args);
     float* y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw()));
     const int64_t tiles = division_.tiles, groups = shape_.channels.groups, count = batch_ * groups * tiles;
     for_shares(threads_, count * division_.parts, [&](int64_t begin, int64_t end, int thread) {
@@ -146,7 +145,7 @@ class TapConv : public WeightsKernel {
                           .order = order_,
                           .x = x + instance * in_size_,
                           .packed = packed_.data(),
-                          .residual = residual ? residual + instance * out_size_ : nullptr,
+                          .residuals = residuals + instance * out_size_,
                           .y = y + instance * out_size_,
                           .steps = steps_.list,
                           .scratch = static_cast<float*>(args.scratch) + thread * thread_size(),
@@ -262,7 +261,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   if (!fills_lines(shape)) return result;
   // Sums become planes while they are in the cache.
   KernelVariant& planes = result.emplace_back(result[0]);
-  if (const int residual = read_conv_steps(*conv).residual; residual >= 0) {
+  for (const int residual : read_conv_steps(*conv).residuals) {
     planes.inputs[static_cast<size_t>(residual)] = Layout::row_major;
   }
   planes.outputs[0] = Layout::row_major;

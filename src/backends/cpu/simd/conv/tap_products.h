@@ -112,7 +112,7 @@ struct TapTask {
   TapColumns order = TapColumns::channels_inside;
   const float* x = nullptr;
   const float* packed = nullptr;
-  const float* residual = nullptr;  ///< Laid out as y.
+  ConvResiduals residuals;
   float* y = nullptr;
   std::span<const ConvStep> steps;
   float* scratch = nullptr;  ///< tap_scratch_size() floats.

@@ -147,17 +147,19 @@ inline void apply_steps(const TapTask& task, int64_t at, int64_t count) {
   const D d;
   const int64_t lanes = lanes_of_target();
   float* const y = task.y + at;
+  const ConvResiduals residuals = task.residuals + at;
   for (const ConvStep& step : task.steps) {
+    const float* const from = residuals.of(step);
     apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
       const auto none = [&]() HWY_ATTR { return hn::Zero(d); };
       int64_t i = 0;
       for (; i + lanes <= count; i += lanes) {
-        const auto residual = [&]() HWY_ATTR { return hn::LoadU(d, task.residual + at + i); };
+        const auto residual = [&]() HWY_ATTR { return hn::LoadU(d, from + i); };
         hn::StoreU(f(hn::LoadU(d, y + i), residual), d, y + i);
       }
       if (i == count) return;
       const auto rest = static_cast<size_t>(count - i);
-      const auto residual = [&]() HWY_ATTR { return load_some(d, task.residual + at + i, rest, none()); };
+      const auto residual = [&]() HWY_ATTR { return load_some(d, from + i, rest, none()); };
       store_some(d, f(load_some(d, y + i, rest, none()), residual), y + i, rest);
     });
   }

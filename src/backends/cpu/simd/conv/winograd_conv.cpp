@@ -134,11 +134,11 @@ class WinogradKernel : public WeightsKernel {
         .x = args.inputs[x_slot_].data<float>(),
         .weights = weights_.data(),
         .bias = bias_.data(),
+        .residuals = {steps_, args},
         .y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw())),
         .y_pixel = args.row_stride > 0 ? static_cast<int64_t>(args.row_stride / sizeof(float)) : shape_.out_block,
         .steps = steps_.list,
         .transformed = static_cast<float*>(args.scratch)};
-    if (steps_.residual >= 0) task.residual = args.inputs[static_cast<size_t>(steps_.residual)].data<float>();
     // Shares of units may end within one: with half of its tiles.
     const int64_t work = plan_.by_tiles ? shape_.tiles() : 2 * shape_.units();
     for_shares(threads_, work, [&](int64_t begin, int64_t end, int thread) {
@@ -156,10 +156,10 @@ class WinogradKernel : public WeightsKernel {
     return static_cast<size_t>(threads_ * (transformed_size() + products_size())) * sizeof(float);
   }
   size_t spaced_row_bytes() const override {
-    const bool is_row = shape_.out_block == shape_.out_channels && steps_.residual < 0;
+    const bool is_row = shape_.out_block == shape_.out_channels && steps_.residuals.empty();
     return is_row ? static_cast<size_t>(shape_.out_block) * sizeof(float) : 0;
   }
-  bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
+  bool reads_input(size_t slot) const override { return slot == x_slot_ || steps_.reads(slot); }
 
  private:
   // Depends on the weights alone.
@@ -253,7 +253,7 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
     }
   }
   for (KernelVariant& variant : all) {
-    variant.spaces_rows = variant.output(0) == Layout::channels_last && steps.residual < 0;
+    variant.spaces_rows = variant.output(0) == Layout::channels_last && steps.residuals.empty();
   }
   return all;
 }

@@ -199,7 +199,7 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
   for (int64_t t = begin; t < end; ++t) {
     const WinogradPlace place = place_of(shape, task.first_tile + t);
     OutputTile tile{.y = nullptr,
-                    .residual = nullptr,
+                    .residuals = {},
                     .row = shape.dilation[0] * shape.out[1] * pixel,
                     .pixel = shape.dilation[1] * pixel,
                     .rows = outputs_inside<kOut>(shape, 0, place.row),
@@ -209,7 +209,7 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
     for (int64_t c = 0; c < channels; c += winograd_lanes()) {
       const int64_t offset = at + channel_offset(first + c, shape.out_block, pixels);
       tile.y = task.y + offset;
-      tile.residual = task.residual ? task.residual + offset : nullptr;
+      tile.residuals = task.residuals + offset;
       tile.channels = channels - c;
       V out[kOut * kOut];
       transform_products<kIn, kOut>(products + (t - begin) * kWinogradUnit + c, plane, task.bias + first + c, out);

@@ -135,9 +135,9 @@ inline int64_t WinogradShape::transformed_plane(int64_t tiles) const {
 struct WinogradTask {
   const WinogradShape& shape;
   const float* x = nullptr;
-  const float* weights = nullptr;   ///< From transform_winograd_weights().
-  const float* bias = nullptr;      ///< padded_out_channels()
-  const float* residual = nullptr;  ///< Laid out as y.
+  const float* weights = nullptr;  ///< From transform_winograd_weights().
+  const float* bias = nullptr;     ///< padded_out_channels()
+  ConvResiduals residuals;
   float* y = nullptr;
   int64_t y_pixel = 0;  ///< Elements from one pixel's block of outputs to the next one's: out_block or more.
   std::span<const ConvStep> steps;

@@ -190,7 +190,7 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
   for (int64_t t = begin; t < end; ++t) {
     const WinogradPlace place = place_of(shape, task.first_tile + t);
     OutputTile tile{.y = nullptr,
-                    .residual = nullptr,
+                    .residuals = {},
                     .row = 0,
                     .pixel = shape.dilation[axis] * (axis == 1 ? pixel : row),
                     .rows = 1,
@@ -201,7 +201,7 @@ void compute_outputs_of(const WinogradTask& task, int64_t begin, int64_t end, in
     for (int64_t c = 0; c < channels; c += winograd_lanes()) {
       const int64_t offset = at + channel_offset(first + c, shape.out_block, pixels);
       tile.y = task.y + offset;
-      tile.residual = task.residual ? task.residual + offset : nullptr;
+      tile.residuals = task.residuals + offset;
       tile.channels = channels - c;
       V out[kLineOut];
       transform_products<kTaps>(products + (t - begin) * kWinogradUnit + c, plane, task.bias + first + c, out);

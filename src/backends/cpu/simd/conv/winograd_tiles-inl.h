@@ -60,10 +60,14 @@ inline int64_t first_output(const WinogradShape& shape, size_t axis, int64_t til
   return tile / tiles + tile % tiles * shape.tile()[axis] * shape.dilation[axis];
 }
 
+// Row after row; column after column where the next tile must be the next one of a line of rows.
 inline WinogradPlace place_of(const WinogradShape& shape, int64_t tile) {
   const int64_t wide = shape.tiles_wide();
   const int64_t high = shape.tiles_high();
-  return {tile / (high * wide), first_output(shape, 0, tile / wide % high), first_output(shape, 1, tile % wide)};
+  const bool is_by_column = shape.line_axis() == 0 && shape.num_sections() > 1;
+  const int64_t row = is_by_column ? tile % high : tile / wide % high;
+  const int64_t column = is_by_column ? tile / high % wide : tile % wide;
+  return {tile / (high * wide), first_output(shape, 0, row), first_output(shape, 1, column)};
 }
 
 // How many of the outputs of a tile that begins at `first` lie inside of the image.
@@ -81,7 +85,7 @@ HWY_INLINE int64_t channel_offset(int64_t channel, int64_t block, int64_t pixels
 // Some rows of as many pixels of a vector of channels, of which some may lie outside of the image.
 struct OutputTile {
   float* y;
-  const float* residual;
+  ConvResiduals residuals;
   int64_t row;
   int64_t pixel;
   int rows;
@@ -93,11 +97,12 @@ template <int kOut>
 HWY_INLINE void store_tile(const OutputTile& tile, std::span<const ConvStep> steps, V* out) {
   const D d;
   for (const ConvStep& step : steps) {
+    const float* const from = tile.residuals.of(step);
     apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
       for (int i = 0; i < tile.rows; ++i) {
         for (int j = 0; j < tile.columns; ++j) {
           const auto residual = [&]() HWY_ATTR {
-            return load_channels(tile.residual + i * tile.row + j * tile.pixel, tile.channels);
+            return load_channels(from + i * tile.row + j * tile.pixel, tile.channels);
           };
           out[i * kOut + j] = f(out[i * kOut + j], residual);
         }

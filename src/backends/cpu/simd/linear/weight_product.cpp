@@ -96,20 +96,19 @@ class WeightProduct : public WeightsKernel {
         packed_(packed(call, {KnownWeight::of(product.operand(kB))}, form_of(product))),
         bias_(padded(call, bias_of(product), panels_ * pointwise_panel_width())) {}
 
-  bool reads_input(size_t slot) const override { return slot == a_slot_ || static_cast<int>(slot) == steps_.residual; }
+  bool reads_input(size_t slot) const override { return slot == a_slot_ || steps_.reads(slot); }
 
   size_t spaced_row_bytes() const override { return static_cast<size_t>(extents_.columns) * sizeof(float); }
 
   void run(const KernelArgs& args) const override {
-    const float* residual =
-        steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>();
+    const ConvResiduals residuals(steps_, args);
     share_pointwise({.in_channels = extents_.depth,
                      .out_channels = extents_.columns,
                      .panels = packed_.data(),
                      .bias = bias_.data(),
                      .x = args.inputs[a_slot_].data<float>(),
                      .x_stride = extents_.depth,
-                     .residual = residual,
+                     .residuals = residuals,
                      .y = args.outputs[0].mutable_data<float>(),
                      .y_stride = static_cast<int64_t>(args.row_stride / sizeof(float)),
                      .pixels = extents_.rows,

@@ -82,7 +82,7 @@ class PlaneConv : public Kernel {
         pitch_((blocks_.columns + plane_conv_lanes() - 1) / plane_conv_lanes() * plane_conv_lanes()) {}
 
   size_t scratch_bytes() const override { return static_cast<size_t>(threads_ * thread_size()) * sizeof(float); }
-  bool reads_input(size_t slot) const override { return slot == x_slot_ || static_cast<int>(slot) == steps_.residual; }
+  bool reads_input(size_t slot) const override { return slot == x_slot_ || steps_.reads(slot); }
 
   void run(const KernelArgs& args) const override {
     const int64_t parts = blocks_.row_blocks(shape_) * blocks_.column_blocks(shape_);
@@ -137,13 +137,12 @@ class PlaneConv : public Kernel {
                           .sums = sums,
                           .pitch = pitch_});
     }
-    const float* residual =
-        steps_.residual < 0 ? nullptr : args.inputs[static_cast<size_t>(steps_.residual)].data<float>();
+    const ConvResiduals residuals(steps_, args);
     float* y = static_cast<float*>(const_cast<void*>(args.outputs[0].raw()));
     for (int64_t o = 0; o < out_channels_; ++o) {
       for (int64_t r = 0; r < rows; ++r, sums += pitch_) {
         const int64_t at = ((image * out_channels_ + o) * shape_.rows.out + row + r) * shape_.columns.out + column;
-        finish_row(steps_.list, residual ? residual + at : nullptr, sums, columns);
+        finish_row(steps_.list, residuals + at, sums, columns);
         std::copy_n(sums, columns, y + at);
       }
     }

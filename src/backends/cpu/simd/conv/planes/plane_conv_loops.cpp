@@ -200,13 +200,14 @@ void convolve_planes(const PlaneConvTask& t) {
   }
 }
 
-void run_steps(std::span<const ConvStep> steps, const float* residual, float* sums, int64_t count) {
+void run_steps(std::span<const ConvStep> steps, const ConvResiduals& residuals, float* sums, int64_t count) {
   const D d;
   for (const ConvStep& step : steps) {
+    const float* const from = residuals.of(step);
     apply_conv_step(d, step, [&](const auto& f) HWY_ATTR {
       map_row(d, sums, sums, static_cast<size_t>(count), [&](V v, size_t i, size_t n) HWY_ATTR {
         const auto added = [&]() HWY_ATTR {
-          return n == hn::Lanes(d) ? hn::LoadU(d, residual + i) : load_some(d, residual + i, n, hn::Zero(d));
+          return n == hn::Lanes(d) ? hn::LoadU(d, from + i) : load_some(d, from + i, n, hn::Zero(d));
         };
         return f(v, added);
       });
@@ -228,8 +229,8 @@ HWY_EXPORT(lanes_of_planes);
 
 void add_plane_products(const PlaneConvTask& task) { HWY_DYNAMIC_DISPATCH(convolve_planes)(task); }
 
-void finish_row(std::span<const ConvStep> steps, const float* residual, float* sums, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(run_steps)(steps, residual, sums, count);
+void finish_row(std::span<const ConvStep> steps, const ConvResiduals& residuals, float* sums, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(run_steps)(steps, residuals, sums, count);
 }
 
 int64_t plane_conv_lanes() { return HWY_DYNAMIC_DISPATCH(lanes_of_planes)(); }

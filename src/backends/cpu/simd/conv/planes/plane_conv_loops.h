@@ -31,8 +31,8 @@ struct PlaneConvTask {
 /// Adds the products of all taps and channels to the sums. Reads up to kPlaneSlack elements behind the padded rows.
 void add_plane_products(const PlaneConvTask& task);
 
-/// The steps behind the convolution on `count` sums; `residual` is what is added to them.
-void finish_row(std::span<const ConvStep> steps, const float* residual, float* sums, int64_t count);
+/// The steps behind the convolution on `count` sums; `residuals` are what they read.
+void finish_row(std::span<const ConvStep> steps, const ConvResiduals& residuals, float* sums, int64_t count);
 
 /// Elements of a vector.
 int64_t plane_conv_lanes();
