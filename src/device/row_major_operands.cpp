@@ -61,7 +61,7 @@ class ReorderingKernel : public Kernel {
   size_t scratch_bytes() const override { return scratch_bytes_; }
   size_t weight_bytes() const override { return kernel_->weight_bytes(); }
   bool reads_input(size_t slot) const override { return kernel_->reads_input(slot); }
-  std::unique_ptr<KernelState> new_state() const override { return kernel_->new_state(); }
+  std::unique_ptr<KernelState> new_state() const override { return std::make_unique<State>(*this); }
 
   void run(const KernelArgs& args) const override {
     auto* const memory = static_cast<char*>(args.scratch);
@@ -70,24 +70,40 @@ class ReorderingKernel : public Kernel {
     const auto placed = [&](const Reordered& operand, const TensorView& view) {
       return TensorView(view.dtype(), view.dims(), memory + operand.place);
     };
-    for (const Reordered& operand : inputs_) {
-      TensorView& view = inputs[operand.slot];
-      const TensorView there = placed(operand, view);
-      reorder(operand, view, there, args);
+    auto* const state = static_cast<State*>(args.state);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      TensorView& view = inputs[inputs_[i].slot];
+      const TensorView there = placed(inputs_[i], view);
+      reorder(inputs_[i], view, there, args, state->inputs[i].get());
       view = there;
     }
     for (const Reordered& operand : outputs_) outputs[operand.slot] = placed(operand, outputs[operand.slot]);
     KernelArgs inner = args;
     inner.inputs = inputs;
     inner.outputs = outputs;
+    inner.state = state->kernel.get();
     kernel_->run(inner);
-    for (const Reordered& operand : outputs_) reorder(operand, outputs[operand.slot], args.outputs[operand.slot], args);
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const size_t slot = outputs_[i].slot;
+      reorder(outputs_[i], outputs[slot], args.outputs[slot], args, state->outputs[i].get());
+    }
   }
 
  private:
+  struct State : KernelState {
+    explicit State(const ReorderingKernel& of) : kernel(of.kernel_->new_state()) {
+      for (const Reordered& operand : of.inputs_) inputs.push_back(operand.kernel->new_state());
+      for (const Reordered& operand : of.outputs_) outputs.push_back(operand.kernel->new_state());
+    }
+
+    std::unique_ptr<KernelState> kernel;
+    std::vector<std::unique_ptr<KernelState>> inputs, outputs;  // of the reorders
+  };
+
   // The kernel's own scratch memory is nobody's before and after it runs.
-  static void reorder(const Reordered& operand, const TensorView& from, const TensorView& to, const KernelArgs& args) {
-    operand.kernel->run({{&from, 1}, {&to, 1}, args.scratch, nullptr, args.stream});
+  static void reorder(const Reordered& operand, const TensorView& from, const TensorView& to, const KernelArgs& args,
+                      KernelState* state) {
+    operand.kernel->run({{&from, 1}, {&to, 1}, args.scratch, state, args.stream});
   }
 
   std::unique_ptr<Kernel> kernel_;
