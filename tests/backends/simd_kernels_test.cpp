@@ -644,6 +644,10 @@ TEST(SimdKernels, FunctionsStayWithinTheirStatedError) {
     expect_units(
         tanh_def(), [](double x) { return std::tanh(x); }, 6);
     expect_units(
+        sin_def(), [](double x) { return std::sin(x); }, 3);
+    expect_units(
+        cos_def(), [](double x) { return std::cos(x); }, 3);
+    expect_units(
         sigmoid_def(), [](double x) { return 1 / (1 + std::exp(-x)); }, 4);
     expect_units(
         softplus_def(), [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }, 4);

@@ -4,28 +4,13 @@
 #include "autograph/op_def.h"
 #include "autograph/ops/elementwise.h"
 #include "ops/defs.h"
+#include "ops/elementwise/formula/formulas.h"
 #include "ops/elementwise/formula/make_elementwise.h"
 #include "ops/elementwise/formula/scalar_loops.h"
 #include "ops/gradients.h"
 
 namespace autograph {
 namespace {
-
-struct Sin {
-  explicit Sin(const Attributes&) {}
-  template <class T>
-  T operator()(T x) const {
-    return std::sin(x);
-  }
-};
-
-struct Cos {
-  explicit Cos(const Attributes&) {}
-  template <class T>
-  T operator()(T x) const {
-    return std::cos(x);
-  }
-};
 
 struct Tan {
   explicit Tan(const Attributes&) {}
@@ -119,7 +104,7 @@ const OpDef& sin_def() {
                                        .onnx = "Sin",
                                        .since = 7,
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Sin, 1, FloatTypes>,
+                                       .scalar = formulas::kLoops<formulas::Sin, FloatTypes>,
                                        .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (cos(c.in(0)))); }});
   return def;
 }
@@ -130,7 +115,7 @@ const OpDef& cos_def() {
                                        .onnx = "Cos",
                                        .since = 7,
                                        .types = dtypes::kFloat,
-                                       .scalar = same_type_loop<Cos, 1, FloatTypes>,
+                                       .scalar = formulas::kLoops<formulas::Cos, FloatTypes>,
                                        .vjp = [](VjpContext& c) { c.set(0, c.gy(0) * (-sin(c.in(0)))); }});
   return def;
 }

@@ -118,6 +118,8 @@ T apply_function(ExprOp op, T a, T b) {
     case ExprOp::erf: return erf(a);
     case ExprOp::erfc: return erfc(a);
     case ExprOp::tanh: return tanh(a);
+    case ExprOp::sin: return sin(a);
+    case ExprOp::cos: return cos(a);
     case ExprOp::floor: return floor(a);
     case ExprOp::ceil: return ceil(a);
     case ExprOp::round: return round(a);
@@ -219,6 +221,8 @@ Expr log1p_unit(const Expr& x) { return Expr(ExprOp::log1p, {x}); }
 Expr erf(const Expr& x) { return Expr(ExprOp::erf, {x}); }
 Expr erfc(const Expr& x) { return Expr(ExprOp::erfc, {x}); }
 Expr tanh(const Expr& x) { return Expr(ExprOp::tanh, {x}); }
+Expr sin(const Expr& x) { return Expr(ExprOp::sin, {x}); }
+Expr cos(const Expr& x) { return Expr(ExprOp::cos, {x}); }
 Expr floor(const Expr& x) { return Expr(ExprOp::floor, {x}); }
 Expr ceil(const Expr& x) { return Expr(ExprOp::ceil, {x}); }
 Expr round(const Expr& x) { return Expr(ExprOp::round, {x}); }

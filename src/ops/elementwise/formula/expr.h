@@ -43,6 +43,8 @@ enum class ExprOp : uint8_t {
   erf,
   erfc,
   tanh,
+  sin,
+  cos,
   floor,
   ceil,
   round,  ///< Halves to the even neighbour.
@@ -174,6 +176,8 @@ Expr log1p_unit(const Expr& x);
 Expr erf(const Expr& x);
 Expr erfc(const Expr& x);
 Expr tanh(const Expr& x);
+Expr sin(const Expr& x);
+Expr cos(const Expr& x);
 Expr floor(const Expr& x);
 Expr ceil(const Expr& x);
 Expr round(const Expr& x);

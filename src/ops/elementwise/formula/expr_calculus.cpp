@@ -81,6 +81,8 @@ Expr slope(const Expr& y, const Expr& u) {
     case ExprOp::erf: return bell;
     case ExprOp::erfc: return -bell;
     case ExprOp::tanh: return one - y * y;
+    case ExprOp::sin: return cos(u);
+    case ExprOp::cos: return -sin(u);
     default: return zero;  // steps and truth values
   }
 }

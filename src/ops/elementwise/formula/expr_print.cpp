@@ -24,6 +24,8 @@ std::string_view function_name(ExprOp op) {
     case ExprOp::erf: return "erf";
     case ExprOp::erfc: return "erfc";
     case ExprOp::tanh: return "tanh";
+    case ExprOp::sin: return "sin";
+    case ExprOp::cos: return "cos";
     case ExprOp::floor: return "floor";
     case ExprOp::ceil: return "ceil";
     case ExprOp::round: return "rint";

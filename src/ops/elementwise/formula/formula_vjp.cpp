@@ -116,6 +116,8 @@ class Lowering {
       case ExprOp::erf: return erf(x[0]);
       case ExprOp::erfc: return 1 - erf(x[0]);
       case ExprOp::tanh: return tanh(x[0]);
+      case ExprOp::sin: return sin(x[0]);
+      case ExprOp::cos: return cos(x[0]);
       case ExprOp::pow: return pow(x[0], x[1]);
       default: break;
     }

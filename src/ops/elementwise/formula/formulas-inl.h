@@ -67,6 +67,16 @@ struct Erf {
   AG_FORMULA T of(T x) { return erf(x); }
 };
 
+struct Sin {
+  static constexpr FormulaInfo kInfo{.op = "sin"};
+  AG_FORMULA T of(T x) { return sin(x); }
+};
+
+struct Cos {
+  static constexpr FormulaInfo kInfo{.op = "cos"};
+  AG_FORMULA T of(T x) { return cos(x); }
+};
+
 struct Floor {
   static constexpr FormulaInfo kInfo{.op = "floor"};
   AG_FORMULA T of(T x) { return floor(x); }
@@ -362,8 +372,8 @@ struct NotZero {
 };
 
 using Formulas =
-    FormulaList<Identity, Neg, Abs, Sign, Reciprocal, Sqrt, Exp, Log, Erf, Floor, Ceil, Round, Relu, LeakyRelu, Elu,
-                Selu, Celu, ThresholdedRelu, HardSigmoid, HardSwish, Sigmoid, Tanh, Softplus, Softsign, Mish, Swish,
-                Gelu, GeluTanh, Add, Sub, Mul, Div, MulNoNan, WherePositive, Max, Min, Sum, Mean, Pow, Prelu, Swiglu,
-                Clip, Equal, Less, LessOrEqual, Greater, GreaterOrEqual, IsNan, Not, And, Or, Xor, Where, Square, Cube,
-                SqrtOfPow, Scale, Dequantize, Quantize, Saturate, NotZero>;
+    FormulaList<Identity, Neg, Abs, Sign, Reciprocal, Sqrt, Exp, Log, Erf, Sin, Cos, Floor, Ceil, Round, Relu,
+                LeakyRelu, Elu, Selu, Celu, ThresholdedRelu, HardSigmoid, HardSwish, Sigmoid, Tanh, Softplus, Softsign,
+                Mish, Swish, Gelu, GeluTanh, Add, Sub, Mul, Div, MulNoNan, WherePositive, Max, Min, Sum, Mean, Pow,
+                Prelu, Swiglu, Clip, Equal, Less, LessOrEqual, Greater, GreaterOrEqual, IsNan, Not, And, Or, Xor, Where,
+                Square, Cube, SqrtOfPow, Scale, Dequantize, Quantize, Saturate, NotZero>;

@@ -8,6 +8,7 @@
 
 #include <hwy/highway.h>
 #include "backends/cpu/simd/power-inl.h"
+#include "backends/cpu/simd/trigonometry-inl.h"
 #include "backends/cpu/simd/vector_math-inl.h"
 #include "ops/elementwise/formula/formula_info.h"
 
@@ -68,6 +69,8 @@ HWY_INLINE Lanes log1p_unit(Lanes x) { return Lanes(log1p_unit(Lanes::D(), x.v))
 HWY_INLINE Lanes erf(Lanes x) { return Lanes(erf(Lanes::D(), x.v)); }
 HWY_INLINE Lanes erfc(Lanes x) { return Lanes(erfc(Lanes::D(), x.v)); }
 HWY_INLINE Lanes tanh(Lanes x) { return Lanes(tanh(Lanes::D(), x.v)); }
+HWY_INLINE Lanes sin(Lanes x) { return Lanes(sin(Lanes::D(), x.v)); }
+HWY_INLINE Lanes cos(Lanes x) { return Lanes(cos(Lanes::D(), x.v)); }
 HWY_INLINE Lanes pow(Lanes a, Lanes b) { return Lanes(pow(Lanes::D(), a.v, b.v)); }
 
 namespace formulas {

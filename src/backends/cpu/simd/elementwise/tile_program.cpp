@@ -74,7 +74,9 @@ int64_t weight_of(formulas::ExprOp op) {
     case ExprOp::log1p:
     case ExprOp::erf:
     case ExprOp::erfc:
-    case ExprOp::tanh: return 6;
+    case ExprOp::tanh:
+    case ExprOp::sin:
+    case ExprOp::cos: return 6;
     case ExprOp::div:
     case ExprOp::sqrt: return 2;
     default: return 1;

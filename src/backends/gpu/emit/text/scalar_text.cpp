@@ -25,9 +25,8 @@ struct LibraryFunction {
   std::string_view call;
 };
 constexpr LibraryFunction kLibrary[] = {
-    {sin_def, "sin("},     {cos_def, "cos("},     {tan_def, "tan("},     {asin_def, "asin("},
-    {acos_def, "acos("},   {atan_def, "atan("},   {sinh_def, "sinh("},   {cosh_def, "cosh("},
-    {asinh_def, "asinh("}, {acosh_def, "acosh("}, {atanh_def, "atanh("},
+    {tan_def, "tan("},   {asin_def, "asin("},   {acos_def, "acos("},   {atan_def, "atan("},   {sinh_def, "sinh("},
+    {cosh_def, "cosh("}, {asinh_def, "asinh("}, {acosh_def, "acosh("}, {atanh_def, "atanh("},
 };
 
 struct BitOperation {

@@ -30,6 +30,8 @@ bool is_exact(const Formula& formula) {
       case ExprOp::erf:
       case ExprOp::erfc:
       case ExprOp::tanh:
+      case ExprOp::sin:
+      case ExprOp::cos:
       case ExprOp::pow: return false;
       default: break;
     }
