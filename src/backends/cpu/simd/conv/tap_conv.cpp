@@ -1,5 +1,6 @@
-// Convolutions with dilation and transposed convolutions of one to three spatial dims, in groups or not, as tap
-// products (tap_products.h): oneDNN's kernels of vectors have few of either, its others multiply matrices by parts.
+// Convolutions with dilation or long windows and transposed convolutions of one to three spatial dims, in groups or
+// not, as tap products (tap_products.h): oneDNN's kernels of vectors have few of these, its others multiply matrices by
+// parts.
 //
 // Columns are shared out among the threads, and rows where there are too few of them: that all gather takes less time
 // than to fetch the weights that another one reads just now.
@@ -49,6 +50,15 @@ TapShape shape_of(const AnchoredCall& conv) {
   return tap_shape_of_conv(axes, {groups, w[1], w[0] / groups});
 }
 
+// Lines of one spatial dim, and windows that reach far along an axis: oneDNN's direct kernels of AVX2 refuse a padding
+// of five.
+bool is_long(const AnchoredCall& conv) {
+  constexpr int64_t kLong = 8;
+  const Dims w = conv.dims(kW);
+  const int64_t longest = *std::max_element(w.begin() + 2, w.end());
+  return longest >= kLong || (w.size() == 3 && longest > 1);
+}
+
 bool is_dilated(const AnchoredCall& conv) {
   const Dims w = conv.dims(kW);
   const auto dilations = conv.attributes().get_or<std::vector<int64_t>>("dilations", {});
@@ -65,7 +75,7 @@ std::string why_not(const KernelCall& call) {
   if (rank < 3 || rank > 5) return "1 to 3 spatial dims only";
   if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
   if (is_transposed(*conv) && !conv->epilogue().empty()) return "ops behind a transposed convolution";
-  if (!is_transposed(*conv) && !is_dilated(*conv)) return "no dilation";
+  if (!is_transposed(*conv) && !is_dilated(*conv) && !is_long(*conv)) return "no dilation, nor 8 taps in a row";
   const int64_t groups = conv->attributes().integer("group");
   if (groups > 1 && conv->output().shape().static_dims()[1] == groups) return "one output channel a group";
   if (std::string reason = why_not_known_weights(*conv); !reason.empty()) return reason;

@@ -20,15 +20,17 @@ KernelDef kernel_for(std::string_view op) { return cpu_kernel("cpu.tap_conv_simd
 int64_t draw_channels(Random& random) { return draw_one_of<int64_t>(random, {1, 2, 3, 5, 8, 16, 19, 33, 64}); }
 
 // One to three spatial dims, groups, strides, different pads on both sides, odd numbers of channels.
-OpSample random_conv(Random& random) {
+// Dilated, or of long windows.
+OpSample random_conv(Random& random, bool is_dilated = true) {
   const int64_t rank = draw(random, 1, 3), group = draw_one_of<int64_t>(random, {1, 1, 1, 2, 3});
   Dims x{draw(random, 1, 2), group * draw_channels(random)};
   Dims w{group * std::max<int64_t>(group > 1 ? 2 : 1, draw_channels(random)), x[1] / group};
   Dims strides, dilations, pads(static_cast<size_t>(2 * rank), 0);
   for (int64_t axis = 0; axis < rank; ++axis) {
-    w.push_back(axis == 0 ? draw(random, 2, 4) : draw(random, 1, 4));
+    const int64_t most = is_dilated || axis > 0 ? 4 : 17;
+    w.push_back(axis > 0 ? draw(random, 1, most) : draw(random, is_dilated || rank == 1 ? 2 : 8, most));
     strides.push_back(draw_one_of<int64_t>(random, {1, 1, 2, 3}));
-    dilations.push_back(axis == 0 ? draw(random, 2, 5) : draw(random, 1, 3));
+    dilations.push_back(!is_dilated ? 1 : axis == 0 ? draw(random, 2, 5) : draw(random, 1, 3));
     const int64_t span = (w.back() - 1) * dilations.back() + 1;
     for (const int64_t side : {axis, axis + rank}) pads[static_cast<size_t>(side)] = draw(random, 0, span);
     const int64_t least =
@@ -76,6 +78,15 @@ TEST(TapConv, DilatedOnRandomCalls) {
   Random random(41);
   for (int i = 0; i < 80; ++i) {
     const OpSample sample = random_conv(random);
+    SCOPED_TRACE(i);
+    on_every_isa([&] { expect_every_variant(kernel_for("conv"), conv_def(), sample, 1 + i % 3); });
+  }
+}
+
+TEST(TapConv, LongWindowsOnRandomCalls) {
+  Random random(47);
+  for (int i = 0; i < 60; ++i) {
+    const OpSample sample = random_conv(random, false);
     SCOPED_TRACE(i);
     on_every_isa([&] { expect_every_variant(kernel_for("conv"), conv_def(), sample, 1 + i % 3); });
   }
@@ -146,8 +157,10 @@ TEST(TapConv, SaysWhatItRefuses) {
   };
   const Attributes apart{{"dilations", Dims{2, 2}}};
   EXPECT_EQ(refusal(conv_def(), {8, 32, 3, 3}, apart), "");
-  EXPECT_EQ(refusal(conv_def(), {8, 32, 3, 3}, {}), "no dilation");
-  EXPECT_EQ(refusal(conv_def(), {8, 32, 1, 1}, apart), "no dilation");
+  EXPECT_EQ(refusal(conv_def(), {8, 32, 8, 1}, {}), "");
+  const std::string neither = "no dilation, nor 8 taps in a row";
+  EXPECT_EQ(refusal(conv_def(), {8, 32, 3, 3}, {}), neither);
+  EXPECT_EQ(refusal(conv_def(), {8, 32, 1, 1}, apart), neither);
   EXPECT_EQ(refusal(conv_def(), {8, 32, 3, 3}, apart, {1, false}), "unknown weights");
   EXPECT_EQ(refusal(conv_def(), {32, 1, 3, 3}, {{"dilations", Dims{2, 2}}, {"group", int64_t{32}}}),
             "one output channel a group");
