@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "ops/defs.h"
 #include "ops/sample.h"
+#include "ops/vision/box_index.h"
 
 namespace autograph {
 namespace {
@@ -30,27 +31,12 @@ void infer(InferContext& context) {
   context.set_output(0, DType::i64, Shape{Dim::unknown(), Dim(3)});
 }
 
-struct Box {
-  float low[2];
-  float high[2];
-
-  static Box of(const float* data, bool centered) {
-    if (centered) {
-      return {{data[0] - data[2] / 2, data[1] - data[3] / 2}, {data[0] + data[2] / 2, data[1] + data[3] / 2}};
-    }
-    return {{std::min(data[0], data[2]), std::min(data[1], data[3])},
-            {std::max(data[0], data[2]), std::max(data[1], data[3])}};
+Box box_of(const float* data, bool centered) {
+  if (centered) {
+    return {{data[0] - data[2] / 2, data[1] - data[3] / 2}, {data[0] + data[2] / 2, data[1] + data[3] / 2}};
   }
-  float area() const { return (high[0] - low[0]) * (high[1] - low[1]); }
-};
-
-float overlap(const Box& a, const Box& b) {
-  if (!(a.area() > 0) || !(b.area() > 0)) return 0;
-  float common = 1;
-  for (int axis = 0; axis < 2; ++axis) {
-    common *= std::max(0.0F, std::min(a.high[axis], b.high[axis]) - std::max(a.low[axis], b.low[axis]));
-  }
-  return common / (a.area() + b.area() - common);
+  return {{std::min(data[0], data[2]), std::min(data[1], data[3])},
+          {std::max(data[0], data[2]), std::max(data[1], data[3])}};
 }
 
 struct Limits {
@@ -68,14 +54,14 @@ std::vector<int64_t> select(const float* boxes, const float* scores, int64_t cou
   std::erase_if(order,
                 [&](int64_t i) { return scores[i] != scores[i] || (limits.score && !(scores[i] > *limits.score)); });
   std::stable_sort(order.begin(), order.end(), [scores](int64_t a, int64_t b) { return scores[a] > scores[b]; });
+  std::vector<Box> candidates;
+  for (const int64_t i : order) candidates.push_back(box_of(boxes + 4 * i, limits.centered));
+  BoxIndex index(candidates);
   std::vector<int64_t> taken;
-  for (const int64_t candidate : order) {
-    if (static_cast<int64_t>(taken.size()) >= limits.max_boxes) break;
-    const Box box = Box::of(boxes + 4 * candidate, limits.centered);
-    const bool dropped = std::any_of(taken.begin(), taken.end(), [&](int64_t other) {
-      return overlap(box, Box::of(boxes + 4 * other, limits.centered)) > limits.iou;
-    });
-    if (!dropped) taken.push_back(candidate);
+  for (size_t k = 0; k < order.size() && static_cast<int64_t>(taken.size()) < limits.max_boxes; ++k) {
+    if (index.has_overlap(candidates[k], limits.iou)) continue;
+    index.add(candidates[k]);
+    taken.push_back(order[k]);
   }
   return taken;
 }

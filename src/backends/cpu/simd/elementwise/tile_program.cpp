@@ -57,6 +57,11 @@ void widen(DType dtype, const void* from, int64_t offset, float* to, int64_t cou
   widen_bytes(static_cast<const uint8_t*>(from) + offset, to, count);
 }
 
+float widened(DType dtype, const void* from, int64_t offset) {
+  if (dtype == DType::i8) return static_cast<const int8_t*>(from)[offset];
+  return static_cast<const uint8_t*>(from)[offset];
+}
+
 void narrow(DType dtype, const float* from, void* to, int64_t offset, int64_t count) {
   if (dtype == DType::i8) return narrow_to_signed_bytes(from, static_cast<int8_t*>(to) + offset, count);
   auto* target = static_cast<uint8_t*>(to) + offset;
@@ -385,8 +390,14 @@ void TileKernel::read_flat(Worker& worker, int64_t offset, int64_t count) const 
 void TileKernel::copy_strided(const Worker& worker, size_t k, int64_t offset, float* to, int64_t count) const {
   const int64_t stride = axes_.back().strides[k];
   if (inputs_[k].is_bytes()) {
-    if (stride == 1) return widen(inputs_[k].dtype, raw_input(worker, k), offset, to, count);
-    for (int64_t i = 0; i < count; ++i) widen(inputs_[k].dtype, raw_input(worker, k), offset + i * stride, to + i, 1);
+    const DType dtype = inputs_[k].dtype;
+    const void* bytes = raw_input(worker, k);
+    if (stride == 1) return widen(dtype, bytes, offset, to, count);
+    if (stride == 0) {
+      std::fill_n(to, count, widened(dtype, bytes, offset));
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i) to[i] = widened(dtype, bytes, offset + i * stride);
     return;
   }
   const float* from = static_cast<const float*>(raw_input(worker, k)) + offset;
