@@ -104,6 +104,7 @@ std::vector<KernelDef> cpu_kernels() {
                                   scatter_nd_kernel(),
                                   tensor_scatter_kernel(),
                                   grid_sample_kernel(),
+                                  roi_align_kernel(),
                                   resize_kernel(),
                                   trilu_kernel(),
                                   cumulative_sum_kernel(),

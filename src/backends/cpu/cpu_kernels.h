@@ -55,6 +55,7 @@ KernelDef scatter_elements_kernel();
 KernelDef scatter_nd_kernel();
 KernelDef tensor_scatter_kernel();
 KernelDef grid_sample_kernel();
+KernelDef roi_align_kernel();
 KernelDef tree_ensemble_kernel();
 std::vector<KernelDef> batch_norm_training_kernels();
 std::vector<KernelDef> box_copy_kernels();

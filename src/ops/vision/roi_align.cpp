@@ -12,13 +12,11 @@
 #include "ops/defs.h"
 #include "ops/sample.h"
 #include "ops/vision/roi_align_body.h"
+#include "ops/vision/roi_grid.h"
 #include "tensor/element_types.h"
 
 namespace autograph {
 namespace {
-
-// More samples per bin than any image has elements on an axis: only hostile regions need them.
-constexpr double kMaxGrid = 1 << 16;
 
 void infer(InferContext& context) {
   context.require_rank(0, 4);
@@ -31,7 +29,7 @@ void infer(InferContext& context) {
     context.require<ValueError>(value >= 1, name, "expected 1 or more, got " + std::to_string(value));
   }
   const int64_t ratio = context.attributes().integer("sampling_ratio");
-  context.require<ValueError>(ratio >= 0 && ratio <= static_cast<int64_t>(kMaxGrid), "sampling_ratio",
+  context.require<ValueError>(ratio >= 0 && ratio <= static_cast<int64_t>(kMostRoiGrid), "sampling_ratio",
                               "expected 0..65536, got " + std::to_string(ratio));
   if (rois.has_rank()) {
     context.require<ShapeError>(rois[1].value_or(4) == 4, "rois", "expected [regions, 4], got " + to_string(rois));
@@ -46,60 +44,19 @@ void infer(InferContext& context) {
             Dim(context.attributes().integer("output_height")), Dim(context.attributes().integer("output_width"))});
 }
 
-// Two neighbours of a coordinate and the weight of the upper one; inside is false when the sample counts as 0.
-struct Neighbours {
-  int64_t low = 0;
-  int64_t high = 0;
-  double fraction = 0;
-  bool inside = false;
-
-  static Neighbours of(double c, int64_t extent) {
-    const auto size = static_cast<double>(extent);
-    if (!(c >= -1 && c <= size) || extent == 0) return {};
-    c = std::clamp(c, 0.0, size - 1);
-    const auto low = static_cast<int64_t>(c);
-    return {low, std::min(low + 1, extent - 1), c - std::floor(c), true};
-  }
-};
-
-// A region on one axis: where it starts, how large a bin is, and how many samples a bin has.
-struct Span {
-  double start;
-  double bin;
-  int64_t grid;
-
-  double at(int64_t bin_index, int64_t i) const {
-    return start + bin * (static_cast<double>(bin_index) + (static_cast<double>(i) + 0.5) / static_cast<double>(grid));
-  }
-};
-
-Span span_of(const Attributes& attributes, double low, double high, int64_t bins) {
-  const double scale = attributes.real("spatial_scale");
-  const bool shifted = attributes.text("coordinate_transformation_mode") == "half_pixel";
-  const double start = low * scale - (shifted ? 0.5 : 0.0);
-  double size = high * scale - (shifted ? 0.5 : 0.0) - start;
-  if (!shifted) size = std::max(size, 1.0);
-  const int64_t ratio = attributes.integer("sampling_ratio");
-  const double adaptive = std::ceil(size / static_cast<double>(bins));
-  AG_CHECK_USER(ratio > 0 || adaptive <= kMaxGrid, ValueError,
-                "[roi_align] region: expected at most {} elements per bin, got {}", kMaxGrid, adaptive);
-  const int64_t grid = ratio > 0 ? ratio : static_cast<int64_t>(std::max(adaptive, 0.0));
-  return {start, size / static_cast<double>(bins), grid};
-}
-
 struct Corners {
   int64_t offset[4];
   double weight[4];
 };
 
 // All samples of one bin that are inside the image.
-std::vector<Corners> samples_of(const Span& rows, const Span& columns, int64_t row, int64_t column,
+std::vector<Corners> samples_of(const RoiSpan& rows, const RoiSpan& columns, int64_t row, int64_t column,
                                 const TensorView& x) {
   std::vector<Corners> samples;
   for (int64_t i = 0; i < rows.grid; ++i) {
-    const Neighbours y = Neighbours::of(rows.at(row, i), x.dim(2));
+    const RoiNeighbours y = RoiNeighbours::of(rows.at(row, i), x.dim(2));
     for (int64_t j = 0; y.inside && j < columns.grid; ++j) {
-      const Neighbours c = Neighbours::of(columns.at(column, j), x.dim(3));
+      const RoiNeighbours c = RoiNeighbours::of(columns.at(column, j), x.dim(3));
       if (!c.inside) continue;
       const int64_t width = x.dim(3);
       samples.push_back(
@@ -131,13 +88,11 @@ template <class T>
 void align_region(const OpCall& call, int64_t region) {
   const TensorView x = call.input(0);
   const TensorView y = call.output(0);
-  const int64_t batch = call.input(2).data<int64_t>()[region];
-  AG_CHECK_USER(batch >= 0 && batch < x.dim(0), ValueError,
-                "[roi_align] batch index: expected 0..{}, got {} (region {})", x.dim(0) - 1, batch, region);
+  const int64_t batch = roi_image(call.input(2).data<int64_t>(), region, x.dim(0));
   const T* roi = call.input(1).data<T>() + region * 4;
   const auto corner = [roi](int i) { return static_cast<double>(roi[i]); };
-  const Span columns = span_of(call.attributes, corner(0), corner(2), y.dim(3));
-  const Span rows = span_of(call.attributes, corner(1), corner(3), y.dim(2));
+  const RoiSpan columns = RoiSpan::of(call.attributes, corner(0), corner(2), y.dim(3));
+  const RoiSpan rows = RoiSpan::of(call.attributes, corner(1), corner(3), y.dim(2));
   const bool largest = call.attributes.text("mode") == "max";
   const double count = static_cast<double>(rows.grid) * static_cast<double>(columns.grid);
   const int64_t pixels = x.dim(2) * x.dim(3);
