@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Exports well-known models with seeded random weights to ONNX, for check_models.py.
 
-    python bench/export_models.py DIR [--only NAME ...] [--timm [NAME ...]] [--list]
+    python bench/export_models.py DIR [--only NAME ...] [--timm [NAME ...]] [--tasks [NAME ...]] [--list]
 
 Nothing is downloaded: every model is built from its architecture alone. Weights come from a fixed seed; statistics of
 batch normalisation and layer scales are drawn too, because their initial values (0, 1, 1e-6) would hide a wrong
@@ -18,6 +18,8 @@ import time
 import warnings
 from dataclasses import dataclass, field
 from typing import Callable
+
+from task_models import TASKS
 
 SEED = 20230207
 
@@ -205,7 +207,10 @@ def _calibrate(module, inputs):
 
 
 def spec_of(name):
-    """Of a name in SPECS, or timm_NAME."""
+    """Of a name in SPECS, timm_NAME, or task_NAME."""
+    if name.startswith("task_"):
+        build = TASKS[name.removeprefix("task_")]
+        return Spec(build, input_names=())
     return SPECS[name] if name in SPECS else Spec(_timm(name.removeprefix("timm_")))
 
 
@@ -230,7 +235,7 @@ def export(name, path):
     torch.backends.mha.set_fastpath_enabled(False)  # a fused attention op that the legacy exporter cannot write
     spec = spec_of(name)
     module, inputs = build_module(name)
-    names = {"input_names": list(spec.input_names), "output_names": ["output"]}
+    names = {"input_names": list(spec.input_names), "output_names": ["output"] if spec.input_names else []}
     with torch.no_grad():
         if spec.exporter == "legacy":
             torch.onnx.export(
@@ -255,6 +260,7 @@ def main():
     parser.add_argument("directory", nargs="?", default=".", help="where the .onnx files go")
     parser.add_argument("--only", nargs="+", choices=sorted(SPECS), metavar="NAME", help="export these alone")
     parser.add_argument("--timm", nargs="*", metavar="NAME", help="these of timm, or one of each family, as timm_NAME")
+    parser.add_argument("--tasks", nargs="*", metavar="NAME", help="these of task_models.py, or all, as task_NAME")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     options = parser.parse_args()
     if options.list:
@@ -264,6 +270,8 @@ def main():
     names = options.only or list(SPECS)
     if options.timm is not None:
         names = (options.only or []) + ["timm_" + name for name in options.timm or TIMM]
+    if options.tasks is not None:
+        names = (options.only or []) + ["task_" + name for name in options.tasks or TASKS]
     failed = []
     for name in names:
         path = os.path.join(options.directory, name + ".onnx")
