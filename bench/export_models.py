@@ -197,12 +197,20 @@ def _calibrate(module, inputs):
     import torch
 
     norms = [child for child in module.modules() if isinstance(child, torch.nn.modules.batchnorm._BatchNorm)]
+
+    def leave_single_values(norm, inputs):
+        if inputs[0].numel() == inputs[0].shape[1]:
+            norm.eval()
+
+    hooks = []
     for norm in norms:
         norm.momentum = 1.0
         norm.train()
+        hooks.append(norm.register_forward_pre_hook(leave_single_values))
     if norms:
         module(*inputs)
-    for norm in norms:
+    for norm, hook in zip(norms, hooks):
+        hook.remove()
         norm.eval()
 
 

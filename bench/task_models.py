@@ -1,10 +1,10 @@
-"""Networks of other tasks than those of export_models.py, in the sizes in which people export them: speech and codecs of
-sound, pictures drawn, mended and enlarged, detectors, video.
+"""Networks of other tasks than those of export_models.py, in sizes that people export: speech and codecs of sound,
+pictures drawn, mended and enlarged, detectors, video.
 
     python bench/export_models.py DIR --tasks [NAME ...]
 
-They need `pip install --no-deps diffusers spandrel kokoro loguru einops attrs` beside bench/requirements.txt. Each
-builder gives (module, example inputs).
+They need `pip install --no-deps diffusers spandrel kokoro loguru einops attrs requests` beside bench/requirements.txt.
+Each builder gives (module, example inputs).
 """
 
 import importlib
@@ -115,7 +115,7 @@ def _kokoro():
         "num_hidden_layers": 12,
         "dropout": 0.1,
     }
-    settings = {"vocab": {}, "n_token": 178, "hidden_dim": 512, "style_dim": 128, "n_layer": 3, "max_dur": 50}
+    settings = {"vocab": {}, "n_token": 1000, "hidden_dim": 512, "style_dim": 128, "n_layer": 3, "max_dur": 50}
     settings |= {"dropout": 0.2, "text_encoder_kernel_size": 5, "n_mels": 80, "plbert": bert, "istftnet": vocoder}
     with tempfile.NamedTemporaryFile(suffix=".pth") as nothing:
         torch.save({}, nothing.name)
@@ -123,7 +123,7 @@ def _kokoro():
     with torch.no_grad():
         made.predictor.duration_proj.linear_layer.bias.fill_(-3)  # 2.5 frames a token
     speak = _calling(made, lambda m, ids, style: m.forward_with_tokens(ids, style, 1.0))
-    return speak, (_ids(170, 1, 20), _draw(1, 256))
+    return speak, (_ids(1000, 1, 20), _draw(1, 256))
 
 
 _UNET = {"sample_size": 32, "block_out_channels": (128, 256, 256, 256), "layers_per_block": 1}
@@ -161,7 +161,7 @@ TASKS = {
     "esrgan": _spandrel("ESRGAN"),
     "compact": _spandrel("Compact"),
     "scunet": _spandrel("SCUNet"),
-    "dat": _spandrel("DAT"),
+    "omnisr": _spandrel("OmniSR"),
     "hvi_cidnet": _spandrel("HVICIDNet"),
     "sam_encoder": _transformers(
         "SamVisionModel",

@@ -1,11 +1,12 @@
-// conv with 3x3, 5x5, 1xN, Nx1 or (of one spatial dim) N weights, stride 1 and many channels by Winograd's algorithm,
-// with bias and an epilogue.
+// conv with 3x3, 5x5, 1xN, Nx1 or (of one spatial dim) N weights, or such a window in a volume (1x3x3, 3x1x1), stride 1
+// and many channels by Winograd's algorithm, with bias and an epilogue.
 //
 // oneDNN has the algorithm too, for 3x3 and one layout, with weights that take it 25 ns each to transform, and with
 // tiles of 4 x 4 for few 3x3 shapes. Here tiles stay in the second cache from their transform to the output, and
 // weights take less than 1 ns each, so that nobody has to ask for it by measuring.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "autograph/op_def.h"
@@ -34,13 +35,33 @@ constexpr int64_t kMinChannels = 16;
 // Elements of transformed weights that the second cache can hold.
 constexpr int64_t kSmallWeights = int64_t{640} * 1024;
 
-// Rows and columns; one spatial dim is a plane of one row.
-std::array<WindowAxis, 2> axes_of(const AnchoredCall& conv) {
+// An image as the loops see it.
+struct Image {
+  int64_t frames = 1;  // of an instance
+  std::array<WindowAxis, 2> axes;
+
+  bool has_taps() const {
+    const int64_t shorter = std::min(axes[0].kernel, axes[1].kernel);
+    const int64_t longer = std::max(axes[0].kernel, axes[1].kernel);
+    return shorter == 1 ? longer >= 3 : shorter == longer && (longer == 3 || longer == 5);
+  }
+};
+
+// One spatial dim is an image of one row. Windows of one frame of a volume (1x3x3) see frames as instances, those along
+// the frames alone (3x1x1) an image whose rows are frames.
+std::optional<Image> image_of(const AnchoredCall& conv) {
   const Dims x = conv.dims(kX);
   const Dims w = conv.dims(kW);
+  if (w.size() < 3 || w.size() > 5) return std::nullopt;
   const auto axes =
       resolve_windows(window_spec(conv.attributes(), Dims(w.begin() + 2, w.end())), std::span(x).subspan(2));
-  return {axes.size() == 1 ? WindowAxis{.in = 1, .out = 1} : axes[0], axes.back()};
+  if (axes.size() == 1) return Image{1, {WindowAxis{.in = 1, .out = 1}, axes[0]}};
+  if (axes.size() == 2) return Image{1, {axes[0], axes[1]}};
+  const auto is_through = [](const WindowAxis& axis) { return axis.kernel == 1 && axis.in == axis.out; };
+  if (is_through(axes[0])) return Image{axes[0].in, {axes[1], axes[2]}};
+  if (!is_through(axes[1]) || !is_through(axes[2])) return std::nullopt;
+  const int64_t pixels = axes[1].in * axes[2].in;
+  return Image{1, {axes[0], WindowAxis{.in = pixels, .out = pixels}}};
 }
 
 // Variants by their tag.
@@ -49,10 +70,10 @@ enum Tiles : uint8_t { kLargeTiles, kSmallTiles };
 WinogradShape shape_of(const AnchoredCall& conv, Layout layout, Tiles tiles) {
   const Dims x = conv.dims(kX);
   const Dims w = conv.dims(kW);
-  const auto axes = axes_of(conv);
+  const auto [frames, axes] = image_of(conv).value();
   const bool together = layout == Layout::channels_last;
   return {.taps = {axes[0].kernel, axes[1].kernel},
-          .batch = x[0],
+          .batch = x[0] * frames,
           .in_channels = x[1],
           .out_channels = w[0],
           .in_block = together ? x[1] : kWinogradChannels,
@@ -70,21 +91,14 @@ bool is_dense(const AnchoredCall& conv) {
   return std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; });
 }
 
-bool has_taps(const Dims& w) {
-  if (w.size() != 3 && w.size() != 4) return false;
-  const int64_t rows = w.size() == 3 ? 1 : w[2], columns = w.back();
-  const int64_t longer = std::max(rows, columns);
-  if (std::min(rows, columns) == 1) return longer >= 3;
-  return rows == columns && (longer == 3 || longer == 5);
-}
-
 std::string why_not(const KernelCall& call) {
   if (call.exact) return "sums in another order";
   const auto conv = read_conv(call);
   if (!conv) return "not a convolution with a chain of elementwise ops behind it";
   const Dims x = conv->dims(kX);
   const Dims w = conv->dims(kW);
-  if (!has_taps(w)) return "3x3, 5x5 and lines of 3 and more only";
+  const std::optional<Image> image = image_of(*conv);
+  if (!image || !image->has_taps()) return "3x3, 5x5 and lines of 3 and more only";
   if (std::string reason = why_not_f32(call); !reason.empty()) return reason;
   if (conv->attributes().integer("group") != 1) return "groups";
   if (!is_dense(*conv)) return "strides";
@@ -240,7 +254,9 @@ std::vector<KernelVariant> variants(const KernelCall& call) {
   const auto conv = read_conv(call);
   constexpr Layout kLayouts[] = {Layout::channels_last, Layout::blocked16};
   const WinogradShape shape = shape_of(*conv, kLayouts[0], kLargeTiles);
-  const bool has_blocks = shape.in_channels % kWinogradChannels == 0 && shape.out_channels % kWinogradChannels == 0;
+  // In blocks the frames of an instance do not lie one behind the other.
+  const bool has_blocks = shape.batch == conv->dims(kX)[0] && shape.in_channels % kWinogradChannels == 0 &&
+                          shape.out_channels % kWinogradChannels == 0;
   const auto layouts = std::span(kLayouts).first(has_blocks ? 2 : 1);
   const ConvSteps steps = read_conv_steps(*conv, read_channel_scale(*conv).num_ops);
   std::vector<KernelVariant> all = conv_variants(call, *conv, steps, layouts, cost_us(*conv, shape, call.threads));

@@ -30,6 +30,9 @@ Dims draw_line(Random& random) {
   return taps;
 }
 
+// Of sums of a few hundred products; long lines lose four digits in a hundred thousand of a sum's magnitude of ten.
+constexpr FloatTolerance kOfLines{1e-4, 4e-4};
+
 // A random call: images of less than a tile and of many, whole tiles and not, channels that leave half a unit or a part
 // of a vector, phases of a dilation that are not equally large, more of them than outputs.
 OpSample random_conv(Random& random, const Dims& taps) {
@@ -69,7 +72,7 @@ TEST(WinogradConv, LinesOnRandomCalls) {
   for (int i = 0; i < 30; ++i) {
     const OpSample sample = random_conv(random, draw_line(random));
     SCOPED_TRACE(i);
-    on_every_isa([&] { expect_every_variant(kernel_for("conv"), conv_def(), sample, 1 + i % 3); });
+    on_every_isa([&] { expect_every_variant(kernel_for("conv"), conv_def(), sample, 1 + i % 3, kOfLines); });
   }
 }
 
@@ -78,7 +81,37 @@ TEST(WinogradConv, OneSpatialDimOnRandomCalls) {
   for (int i = 0; i < 30; ++i) {
     const OpSample sample = random_conv(random, {draw_length(random)});
     SCOPED_TRACE(i);
-    on_every_isa([&] { expect_every_variant(kernel_for("conv"), conv_def(), sample, 1 + i % 3); });
+    on_every_isa([&] { expect_every_variant(kernel_for("conv"), conv_def(), sample, 1 + i % 3, kOfLines); });
+  }
+}
+
+TEST(WinogradConv, VolumesOnRandomCalls) {
+  Random random(30);
+  for (int i = 0; i < 30; ++i) {
+    const OpSample image = random_conv(random, i % 3 == 0 ? draw_square(random) : draw_line(random));
+    const Dims x = image.inputs[0].tensor().dims(), w = image.inputs[1].tensor().dims();
+    const bool is_by_frame = i % 2 == 0;
+    OpSample sample = image;
+    const int64_t frames = draw(random, 1, 3);
+    const auto pads = image.attributes.get<std::vector<int64_t>>("pads");
+    const auto dilations = image.attributes.get<std::vector<int64_t>>("dilations");
+    if (is_by_frame) {
+      sample.inputs[0] = draw_tensor(random, DType::f32, {x[0], x[1], frames, x[2], x[3]}, -1, 1);
+      sample.inputs[1] = image.inputs[1].tensor().reshaped({w[0], w[1], 1, w[2], w[3]});
+      sample.attributes = {{"pads", std::vector<int64_t>{0, pads[0], pads[1], 0, pads[2], pads[3]}},
+                           {"dilations", std::vector<int64_t>{1, dilations[0], dilations[1]}}};
+    } else {
+      sample = random_conv(random, {draw_length(random)});
+      const Dims line = sample.inputs[0].tensor().dims(), taps = sample.inputs[1].tensor().dims();
+      const auto around = sample.attributes.get<std::vector<int64_t>>("pads");
+      const auto apart = sample.attributes.get<std::vector<int64_t>>("dilations");
+      sample.inputs[0] = draw_tensor(random, DType::f32, {line[0], line[1], line[2], frames, 5}, -1, 1);
+      sample.inputs[1] = sample.inputs[1].tensor().reshaped({taps[0], taps[1], taps[2], 1, 1});
+      sample.attributes = {{"pads", std::vector<int64_t>{around[0], 0, 0, around[1], 0, 0}},
+                           {"dilations", std::vector<int64_t>{apart[0], 1, 1}}};
+    }
+    SCOPED_TRACE(i);
+    on_every_isa([&] { expect_every_variant(kernel_for("conv"), conv_def(), sample, 1 + i % 3, kOfLines); });
   }
 }
 
@@ -97,7 +130,7 @@ TEST(WinogradConv, EpiloguesOnRandomCalls) {
     const Dims taps = i % 2 == 0 ? draw_square(random) : i % 4 == 1 ? draw_line(random) : Dims{draw_length(random)};
     const OpSample sample = with_epilogue(random, random_conv(random, taps), i % kNumEpilogues);
     SCOPED_TRACE(i);
-    on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 1 + i % 2); });
+    on_every_isa([&] { expect_every_variant(kernel_for("fused"), fused_def(), sample, 1 + i % 2, kOfLines); });
   }
 }
 
@@ -172,6 +205,10 @@ TEST(WinogradConv, RefusesWhatItHasNoLoopsFor) {
   EXPECT_EQ(refusal({32, 32, 1, 1}, {}), others);
   EXPECT_EQ(refusal({32, 32, 2}, {}), others);
   EXPECT_EQ(refusal({32, 32, 3, 3, 3}, {}), others);
+  EXPECT_EQ(refusal({32, 32, 1, 3, 3}, {}), "");
+  EXPECT_EQ(refusal({32, 32, 3, 1, 1}, {}), "");
+  EXPECT_EQ(refusal({32, 32, 3, 1, 3}, {}), others);
+  EXPECT_EQ(refusal({32, 32, 1, 3, 3}, {{"pads", std::vector<int64_t>{1, 0, 0, 0, 0, 0}}}), others);
   EXPECT_EQ(refusal({32, 16, 3, 3}, {{"group", int64_t{2}}}), "groups");
   EXPECT_EQ(refusal({17, 32, 3, 3}, {}), "");
   EXPECT_EQ(refusal({15, 32, 3, 3}, {}), "less than 16 channels");
