@@ -17,6 +17,7 @@ constexpr IdiomFamily kFamilies[] = {
     {"recurrent_layer", add_recurrent_layer, 2},
     {"quantized_chain", add_quantized_chain, 3},
     {"packed_linear", add_packed_linear, 2},
+    {"vocoder", add_vocoder, 2},
     {"integer_chain", add_integer_chain, 2},
     {"arithmetic_chain", add_arithmetic_chain, 3},
     {"contrib_layer", add_contrib_layer, 2},

@@ -37,6 +37,7 @@ void add_control_flow(IdiomGraph& g);
 void add_recurrent_layer(IdiomGraph& g);
 void add_quantized_chain(IdiomGraph& g);
 void add_packed_linear(IdiomGraph& g);
+void add_vocoder(IdiomGraph& g);
 void add_integer_chain(IdiomGraph& g);
 void add_arithmetic_chain(IdiomGraph& g);
 void add_contrib_layer(IdiomGraph& g);
