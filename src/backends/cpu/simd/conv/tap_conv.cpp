@@ -50,13 +50,15 @@ TapShape shape_of(const AnchoredCall& conv) {
   return tap_shape_of_conv(axes, {groups, w[1], w[0] / groups});
 }
 
-// Lines of one spatial dim, and windows that reach far along an axis: oneDNN's direct kernels of AVX2 refuse a padding
-// of five.
+bool has_wide_vectors() { return tap_columns() > 16; }
+
+// Windows that reach far along an axis, and lines of one spatial dim: oneDNN's direct kernels of AVX2 refuse a padding
+// of five, and are slower with strides. With AVX-512, where short lines were not measured, they stay with oneDNN.
 bool is_long(const AnchoredCall& conv) {
   constexpr int64_t kLong = 8;
   const Dims w = conv.dims(kW);
   const int64_t longest = *std::max_element(w.begin() + 2, w.end());
-  return longest >= kLong || (w.size() == 3 && longest > 1);
+  return longest >= kLong || (w.size() == 3 && longest > 1 && !has_wide_vectors());
 }
 
 bool is_dilated(const AnchoredCall& conv) {
@@ -242,7 +244,7 @@ double gathers_of(const TapShape& shape, int64_t batch, int threads) {
 double cost_us(const AnchoredCall& conv, const TapShape& shape, int threads) {
   constexpr double kStartUs = 4, kBytesPerUs = 15e3;
   constexpr double kGatherUs = 3e-3, kGatherUsPerChannel = 6e-5, kWriteUs = 5e-4;
-  const bool is_wide = tap_columns() > 16;
+  const bool is_wide = has_wide_vectors();
   const double flops_per_us = is_wide ? 80e3 : 90e3;
   // For volumes oneDNN has less.
   const bool is_volume = conv.dims(kX).size() == 5;

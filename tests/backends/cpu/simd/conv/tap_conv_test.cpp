@@ -28,7 +28,7 @@ OpSample random_conv(Random& random, bool is_dilated = true) {
   Dims strides, dilations, pads(static_cast<size_t>(2 * rank), 0);
   for (int64_t axis = 0; axis < rank; ++axis) {
     const int64_t most = is_dilated || axis > 0 ? 4 : 17;
-    w.push_back(axis > 0 ? draw(random, 1, most) : draw(random, is_dilated || rank == 1 ? 2 : 8, most));
+    w.push_back(axis > 0 ? draw(random, 1, most) : draw(random, is_dilated ? 2 : 8, most));
     strides.push_back(draw_one_of<int64_t>(random, {1, 1, 2, 3}));
     dilations.push_back(!is_dilated ? 1 : axis == 0 ? draw(random, 2, 5) : draw(random, 1, 3));
     const int64_t span = (w.back() - 1) * dilations.back() + 1;
