@@ -11,6 +11,7 @@
 #include "autograph/error.h"
 #include "autograph/ops/elementwise.h"
 #include "autograph/ops/random.h"
+#include "autograph/ops/reduction.h"
 #include "autograph/ops/shape.h"
 #include "autograph/verify.h"
 #include "graph/nested/replace_by_body.h"
@@ -118,6 +119,32 @@ void add_noise(Graph& graph, const std::unordered_set<uint32_t>& still, const No
   }
 }
 
+// Is it a constant of few bits behind a dequantization, turned or not?
+bool is_narrow_weight(const Graph& graph, ValueId v) {
+  NodeId producer = graph.value(v).producer();
+  if (producer.is_valid() && &graph.node(producer).op() == &transpose_def()) {
+    producer = graph.value(graph.node(producer).input(0)).producer();
+  }
+  if (!producer.is_valid() || &graph.node(producer).op() != &dequantize_linear_def()) return false;
+  return graph.value(graph.node(producer).input(0)).constant().is_present();
+}
+
+// x of a product with such weights is rounded to 16 bits of the largest of a block (use_block_matmul): here, moved by
+// as much of the largest of a row.
+void round_before_narrow_weights(Graph& graph, int run) {
+  constexpr float kReach = 0x1.0p-16F;
+  int seed = 1000 * run + 500;
+  for (const NodeId id : graph.topological_order()) {
+    const Node& node = graph.node(id);
+    const bool is_product = &node.op() == &matmul_def() || &node.op() == &gemm_def();
+    if (!is_product || !is_narrow_weight(graph, node.input(1))) continue;
+    const Var x(graph, node.input(0));
+    const Var drawn = random_uniform_like(x, -kReach, kReach, static_cast<float>(++seed));
+    const Var rough = add(x, mul(reduce_max(abs(x), {-1}), drawn));
+    graph.set_input(id, 0, where(is_inf(x), x, rough).id());
+  }
+}
+
 // Exponents and the like: x^1.999 is no other rounding of x^2, but NaN below 0.
 bool is_whole_number(const Tensor& tensor) {
   if (tensor.num_elements() != 1 || !dtypes::kFloat.contains(tensor.dtype())) return false;
@@ -148,6 +175,7 @@ std::optional<std::vector<Datum>> run_with(const TestGraph& test, const Movement
     if (!still.contains(id.index) && !is_whole_number(constant)) graph.set_constant(id, moved(constant, factor));
   }
   try {
+    round_before_narrow_weights(graph, run);
     add_noise(graph, still, noise, run);
     return run_reference(graph, inputs);
   } catch (const UserError&) {
