@@ -83,7 +83,12 @@ std::string why_not(const KernelCall& call) {
 // Flops in the time that one element takes (parallel.h).
 constexpr double kFlopsOfWork = 16;
 
-int64_t work_of(const Extents& extents) { return static_cast<int64_t>(std::min(extents.flops() / kFlopsOfWork, 1e15)); }
+// Few rows wait for the weights, which come from a cache of all: two threads get twice as many.
+int64_t work_of(const Extents& extents) {
+  constexpr int64_t kWeightsOfWork = 4;
+  const auto compute = static_cast<int64_t>(std::min(extents.flops() / kFlopsOfWork, 1e15));
+  return std::max(compute, extents.depth * extents.columns / kWeightsOfWork);
+}
 
 class WeightProduct : public WeightsKernel {
  public:
