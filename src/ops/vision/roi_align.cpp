@@ -91,17 +91,15 @@ void align_region(const OpCall& call, int64_t region) {
   const int64_t batch = roi_image(call.input(2).data<int64_t>(), region, x.dim(0));
   const T* roi = call.input(1).data<T>() + region * 4;
   const auto corner = [roi](int i) { return static_cast<double>(roi[i]); };
-  const RoiSpan columns = RoiSpan::of(call.attributes, corner(0), corner(2), y.dim(3));
-  const RoiSpan rows = RoiSpan::of(call.attributes, corner(1), corner(3), y.dim(2));
+  const auto spans = RoiSpans::of(call.attributes, {corner(0), corner(1), corner(2), corner(3)}, y.dim(2), y.dim(3));
   const bool largest = call.attributes.text("mode") == "max";
-  const double count = static_cast<double>(rows.grid) * static_cast<double>(columns.grid);
   const int64_t pixels = x.dim(2) * x.dim(3);
   const int64_t bins = y.dim(2) * y.dim(3);
   for (int64_t bin = 0; bin < bins; ++bin) {
-    const auto samples = samples_of(rows, columns, bin / y.dim(3), bin % y.dim(3), x);
+    const auto samples = samples_of(spans.rows, spans.columns, bin / y.dim(3), bin % y.dim(3), x);
     for (int64_t c = 0; c < x.dim(1); ++c) {
       const T* image = x.data<T>() + (batch * x.dim(1) + c) * pixels;
-      y.mutable_data<T>()[(region * x.dim(1) + c) * bins + bin] = T(pool(samples, image, largest, count));
+      y.mutable_data<T>()[(region * x.dim(1) + c) * bins + bin] = T(pool(samples, image, largest, spans.count()));
     }
   }
 }

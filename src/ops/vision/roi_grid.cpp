@@ -29,6 +29,12 @@ RoiSpan RoiSpan::of(const Attributes& attributes, double low, double high, int64
   return {start, size / static_cast<double>(bins), grid};
 }
 
+RoiSpans RoiSpans::of(const Attributes& attributes, const std::array<double, 4>& corners, int64_t bins_high,
+                      int64_t bins_wide) {
+  return {RoiSpan::of(attributes, corners[1], corners[3], bins_high),
+          RoiSpan::of(attributes, corners[0], corners[2], bins_wide)};
+}
+
 int64_t roi_image(const int64_t* batch_indices, int64_t region, int64_t images) {
   const int64_t image = batch_indices[region];
   AG_CHECK_USER(image >= 0 && image < images, ValueError, "[roi_align] batch index: expected 0..{}, got {} (region {})",

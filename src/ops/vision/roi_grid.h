@@ -1,6 +1,7 @@
 // Where roi_align reads a region of an image.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "autograph/attribute.h"
@@ -32,6 +33,17 @@ struct RoiSpan {
   double at(int64_t bin_index, int64_t i) const {
     return start + bin * (static_cast<double>(bin_index) + (static_cast<double>(i) + 0.5) / static_cast<double>(grid));
   }
+};
+
+/// A region on both axes.
+struct RoiSpans {
+  RoiSpan rows, columns;
+
+  /// From its corners x1, y1, x2, y2.
+  static RoiSpans of(const Attributes& attributes, const std::array<double, 4>& corners, int64_t bins_high,
+                     int64_t bins_wide);
+  /// Samples of a bin, those outside of the image among them.
+  double count() const { return static_cast<double>(rows.grid) * static_cast<double>(columns.grid); }
 };
 
 /// The image of a region, of so many.

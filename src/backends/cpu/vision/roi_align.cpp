@@ -56,7 +56,7 @@ AG_MULTIVERSION void sum_rows(const float* image, int64_t width, const AxisTaps:
 // What a region reads: made before work is shared out, for it may be refused.
 struct Region {
   int64_t image;
-  RoiSpan rows, columns;
+  RoiSpans spans;
 };
 
 class RoiAlignKernel : public Kernel {
@@ -82,15 +82,15 @@ class RoiAlignKernel : public Kernel {
       while (begin < end) {
         const int64_t r = begin / channels_, last = std::min(end, (r + 1) * channels_);
         const Region& region = regions[static_cast<size_t>(r)];
-        rows.read(region.rows, bins_high_, height_);
-        columns.read(region.columns, bins_wide_, width_);
+        rows.read(region.spans.rows, bins_high_, height_);
+        columns.read(region.spans.columns, bins_wide_, width_);
+        const auto scale = static_cast<float>(1 / std::max(region.spans.count(), 1.0));
         line.resize(static_cast<size_t>(std::max<int64_t>(0, columns.last + 1 - columns.first)));
         for (int64_t c = begin - r * channels_; c < last - r * channels_; ++c) {
           const float* image =
               args.inputs[0].data<float>() + (region.image * channels_ + c) * height_ * width_ + columns.first;
           float* y = args.outputs[0].mutable_data<float>() + (r * channels_ + c) * bins_high_ * bins_wide_;
-          const double count = static_cast<double>(region.rows.grid) * static_cast<double>(region.columns.grid);
-          align(image, rows, columns, static_cast<float>(1 / std::max(count, 1.0)), line, y);
+          align(image, rows, columns, scale, line, y);
         }
         begin = last;
       }
@@ -101,8 +101,7 @@ class RoiAlignKernel : public Kernel {
   Region region_at(const KernelArgs& args, int64_t r) const {
     const float* corners = args.inputs[1].data<float>() + 4 * r;
     return {roi_image(args.inputs[2].data<int64_t>(), r, images_),
-            RoiSpan::of(attributes_, corners[1], corners[3], bins_high_),
-            RoiSpan::of(attributes_, corners[0], corners[2], bins_wide_)};
+            RoiSpans::of(attributes_, {corners[0], corners[1], corners[2], corners[3]}, bins_high_, bins_wide_)};
   }
 
   // One channel; `image` begins with the first column that is met.

@@ -66,6 +66,10 @@ struct WinogradSections {
   constexpr int64_t products() const { return points() * count; }
 };
 
+/// Elements of `rows` rows of channels, and room for the end of the last vector. Distances of a power of two would put
+/// all points of a tile in the same few lines of the first cache.
+constexpr int64_t winograd_plane(int64_t rows, int64_t channels) { return rows * channels + 16; }
+
 /// Stride 1, one group.
 struct WinogradShape {
   /// Rows and columns of weights: both 3, both 5, or one of them 1 and the other 3 or more.
@@ -119,17 +123,9 @@ struct WinogradShape {
   int64_t weight_elements() const { return points() * depth() * padded_out_channels(); }
   /// Rows of transformed inputs from which the products of so many tiles are made.
   int64_t transformed_rows(int64_t tiles) const { return tiles + num_sections() - 1; }
-  /// Elements of one point of them. Distances of a power of two would put all points of a tile in the same few lines of
-  /// the first cache.
-  int64_t transformed_plane(int64_t tiles) const;
+  /// Elements of one point of them.
+  int64_t transformed_plane(int64_t tiles) const { return winograd_plane(transformed_rows(tiles), in_channels); }
 };
-
-/// Elements of `rows` rows of channels, and room for the end of the last vector.
-constexpr int64_t winograd_plane(int64_t rows, int64_t channels) { return rows * channels + 16; }
-
-inline int64_t WinogradShape::transformed_plane(int64_t tiles) const {
-  return winograd_plane(transformed_rows(tiles), in_channels);
-}
 
 /// Some neighbouring tiles.
 struct WinogradTask {

@@ -348,8 +348,9 @@ TileKernel::Worker TileKernel::worker_from(const KernelArgs& args, float* buffer
     if (inputs_[k].walk != Walk::scalar) continue;
     worker.inputs[k] = {static_cast<const float*>(raw_input(worker, k)), 0};
     if (!inputs_[k].is_bytes()) continue;
-    widen(inputs_[k].dtype, raw_input(worker, k), 0, buffer(worker, inputs_[k].buffer), 1);
-    worker.inputs[k].data = buffer(worker, inputs_[k].buffer);
+    float* const target = buffer(worker, inputs_[k].buffer);
+    *target = widened(inputs_[k].dtype, raw_input(worker, k), 0);
+    worker.inputs[k].data = target;
   }
   return worker;
 }
