@@ -25,7 +25,7 @@ Axis read_axis(std::span<const Box> boxes, int axis) {
   Axis result;
   bool is_first = true;
   for (const Box& box : boxes) {
-    if (!(box.area() > 0)) continue;
+    if (!box.has_inside()) continue;
     result.begin = is_first ? box.low[axis] : std::min(result.begin, box.low[axis]);
     result.end = is_first ? box.high[axis] : std::max(result.end, box.high[axis]);
     result.extents += static_cast<double>(box.high[axis]) - box.low[axis];
@@ -37,7 +37,7 @@ Axis read_axis(std::span<const Box> boxes, int axis) {
 }  // namespace
 
 float overlap(const Box& a, const Box& b) {
-  if (!(a.area() > 0) || !(b.area() > 0)) return 0;
+  if (!a.has_inside() || !b.has_inside()) return 0;
   float common = 1;
   for (int axis = 0; axis < 2; ++axis) {
     common *= std::max(0.0F, std::min(a.high[axis], b.high[axis]) - std::max(a.low[axis], b.low[axis]));
@@ -58,7 +58,7 @@ BoxIndex::BoxIndex(std::span<const Box> candidates) {
 }
 
 bool BoxIndex::has_overlap(const Box& box, float limit) const {
-  if (!(box.area() > 0)) return false;
+  if (!box.has_inside()) return false;
   const auto is_above = [&](const Box& other) {
     // Most have nothing in common.
     if (!(other.low[0] < box.high[0]) || !(other.low[1] < box.high[1])) return false;
@@ -73,7 +73,7 @@ bool BoxIndex::has_overlap(const Box& box, float limit) const {
 }
 
 void BoxIndex::add(const Box& box) {
-  if (!(box.area() > 0)) return;
+  if (!box.has_inside()) return;
   const Cells cells = cells_of(box);
   if (cells.last - cells.first >= kWide) return wide_.push_back(box);
   for (size_t c = cells.first; c <= cells.last; ++c) cells_[c].push_back(box);

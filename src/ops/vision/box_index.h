@@ -12,9 +12,11 @@ struct Box {
   float high[2];
 
   float area() const { return (high[0] - low[0]) * (high[1] - low[1]); }
+  /// Has it places of its own? Not where a size is NaN, 0 or negative, be it both: two negative ones have an area.
+  bool has_inside() const { return area() > 0 && low[0] < high[0]; }
 };
 
-/// Intersection over union; 0 when one has no area.
+/// Intersection over union; 0 when one has no inside.
 float overlap(const Box& a, const Box& b);
 
 /// Boxes by the cells of one axis that they reach: a box is compared with those of its cells alone. Detectors that move

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "autograph/random.h"
@@ -15,7 +16,7 @@ namespace {
 
 float draw_place(Random& random, int64_t most) { return static_cast<float>(draw(random, 0, 1000 * most)) / 1000; }
 
-// Boxes of many sizes, classes far apart, some without an area, some that reach to infinity or have no place.
+// Boxes of many sizes, classes far apart, some without an inside, some that reach to infinity or have no place.
 std::vector<Box> draw_boxes(Random& random, int64_t count, bool has_special) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const int64_t classes = draw(random, 1, 20), largest = draw(random, 1, 30);
@@ -30,6 +31,8 @@ std::vector<Box> draw_boxes(Random& random, int64_t count, bool has_special) {
     if (has_special && i % 60 == 5) box.high[1] = kInfinity;
     if (has_special && i % 60 == 15) box.low[0] = -kInfinity;
     if (has_special && i % 60 == 25) box.low[1] = std::numeric_limits<float>::quiet_NaN();
+    // Centers with negative sizes; of some draws all.
+    if (has_special && (largest == 1 || i % 30 == 11)) std::swap(box.low, box.high);
     boxes.push_back(box);
   }
   return boxes;
