@@ -129,15 +129,20 @@ bool is_narrow_weight(const Graph& graph, ValueId v) {
   return graph.value(graph.node(producer).input(0)).constant().is_present();
 }
 
-// x of a product with such weights is rounded to 16 bits of the largest of a block (use_block_matmul): here, moved by
-// as much of the largest of a row.
+// May kernels round input 0 to 16 bits of the largest of a block (use_block_matmul)?
+bool rounds_x(const Graph& graph, const Node& node) {
+  const int64_t* bits = node.attributes().find_as<int64_t>("x_bits");
+  const bool is_product = &node.op() == &matmul_def() || &node.op() == &gemm_def();
+  return (bits && *bits == 16) || (is_product && is_narrow_weight(graph, node.input(1)));
+}
+
+// Moves x of such a product by as much of the largest of a row.
 void round_before_narrow_weights(Graph& graph, int run) {
   constexpr float kReach = 0x1.0p-16F;
   int seed = 1000 * run + 500;
   for (const NodeId id : graph.topological_order()) {
     const Node& node = graph.node(id);
-    const bool is_product = &node.op() == &matmul_def() || &node.op() == &gemm_def();
-    if (!is_product || !is_narrow_weight(graph, node.input(1))) continue;
+    if (!rounds_x(graph, node)) continue;
     const Var x(graph, node.input(0));
     const Var drawn = random_uniform_like(x, -kReach, kReach, static_cast<float>(++seed));
     const Var rough = add(x, mul(reduce_max(abs(x), {-1}), drawn));
@@ -152,11 +157,13 @@ bool is_whole_number(const Tensor& tensor) {
   return value == std::nearbyint(value);
 }
 
-// Gradients of attention stand as their bodies, so that what cancels inside moves: where a soft cap saturates, 1 -
-// tanh^2 is 0 or a rounding of 1, which large terms are multiplied with.
+// Some gradients stand as their bodies, so that what cancels inside moves: where a soft cap saturates, 1 - tanh^2 is 0
+// or a rounding of 1, which large terms are multiplied with; where a batch varies much, its gradient is what is left of
+// terms that are all but equal.
 void open_gradients(Graph& graph) {
   for (const NodeId id : graph.nodes()) {
-    if (&graph.node(id).op() == &tiled_attention_grad_def()) replace_by_body(graph, id);
+    const OpDef& op = graph.node(id).op();
+    if (&op == &tiled_attention_grad_def() || &op == &batch_normalization_grad_def()) replace_by_body(graph, id);
   }
 }
 
