@@ -230,6 +230,18 @@ Cropped block_matmul(const WholeCall& call, const Selection& wanted) {
   return cropped;
 }
 
+// Rows of x, of as many tokens and choices, and columns of all matrices.
+Cropped gather_matmul(const WholeCall& call, const Selection& wanted) {
+  CroppedCall cropped = start_crop(call, wanted);
+  cropped.inputs[0][0] = wanted[0];
+  if (call.dims(0)[1] != 1) cropped.inputs[0][1] = wanted[1];
+  cropped.inputs[1] = {wanted[0], wanted[1]};
+  for (size_t slot = 2; slot < call.inputs.size(); ++slot) {
+    if (call.has(slot)) cropped.inputs[slot][1] = wanted[2];
+  }
+  return cropped;
+}
+
 Cropped gemm(const WholeCall& call, const Selection& wanted) {
   CroppedCall cropped = start_crop(call, wanted);
   cropped.inputs[0][call.attributes.flag("transA") ? 1 : 0] = wanted[0];
@@ -336,6 +348,8 @@ const std::map<const OpDef*, Rule>& rules() {
       {&gather_def(), crop_gather},
       {&gather_elements_def(), crop_gather_elements},
       {&gather_nd_def(), crop_gather_nd},
+      {&gather_block_matmul_def(), gather_matmul},
+      {&gather_matmul_def(), gather_matmul},
       {&gemm_def(), gemm},
       {&global_average_pool_def(), global_pool},
       {&global_max_pool_def(), global_pool},

@@ -174,6 +174,13 @@ TEST_F(Builders, BytesAreMultiplied) {
   const Var q = bytes({1, 1, 8}, {0x21, 0x43, 0x65, 0x87, 0x21, 0x43, 0x65, 0x87});
   const Var ones = of(floats({1, 16}, std::vector<float>(16, 1)));
   EXPECT_EQ(values(block_matmul(ones, q, of(floats({1, 1}, {0.5F})), {}, 16)), (Values{(72.0 - 16 * 8) / 2}));
+  const Var of_experts =
+      of(Tensor::of<uint8_t>({2, 1, 1, 8}, {0, 0, 0, 0, 0, 0, 0, 0, 0x21, 0x43, 0x65, 0x87, 0x21, 0x43, 0x65, 0x87}));
+  const Var rows = of(floats({1, 1, 16}, std::vector<float>(16, 1))), chosen = of(longs({1, 1}, {1}));
+  EXPECT_EQ(values(gather_block_matmul(rows, chosen, of_experts, of(floats({2, 1, 1}, {1, 0.5F})), {}, 16)),
+            (Values{(72.0 - 16 * 8) / 2}));
+  EXPECT_EQ(values(gather_matmul(of(floats({1, 1, 2}, {1, 2})), chosen, of(floats({2, 1, 2}, {0, 0, 3, 4})))),
+            (Values{11}));
   const Var gates = of(Tensor::zeros(DType::i8, {1, 3, 8})), hidden = of(Tensor::zeros(DType::i8, {1, 2, 8}));
   const Var zero = of(Tensor::zeros(DType::i8, {1})), scale = of(floats({1}, {1}));
   const std::vector<Var> states = dynamic_quantize_lstm(of(Tensor::zeros(DType::f32, {4, 1, 3})), gates, hidden, {},

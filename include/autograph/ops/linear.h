@@ -32,4 +32,12 @@ Var gemm(Var a, Var b, Var c = {}, GemmOptions options = {});
 /// block.
 Var block_matmul(Var x, Var q, Var scale, Var zero, int64_t k, int64_t bits = 4, int64_t x_bits = 32);
 
+/// Products with matrices that are chosen row by row, as a mixture of experts has them: y[t, c] = w[index[t, c]] x[t,
+/// c] for x [tokens, choices or 1, k], index i64 [tokens, choices] and w [matrices, n, k]; gives [tokens, choices, n].
+/// Negative indices count from the end.
+Var gather_matmul(Var x, Var index, Var w);
+/// The same with weights as block_matmul() has them: q u8 [matrices, n, blocks, block * bits / 8], scale and zero
+/// [matrices, n, blocks].
+Var gather_block_matmul(Var x, Var index, Var q, Var scale, Var zero, int64_t k, int64_t bits = 4, int64_t x_bits = 32);
+
 }  // namespace autograph

@@ -74,7 +74,7 @@ std::vector<KernelDef> simd_kernels() {
        {simd::grouped_conv_kernels(), simd::winograd_conv_kernels(), simd::pointwise_conv_kernels(),
         simd::tap_conv_kernels(), simd::plane_conv_kernels(), simd::pixel_pool_kernels(), simd::recurrent_kernels(),
         simd::recurrent_grad_kernels(), simd::reduction_kernels(), simd::plane_normalization_kernels(),
-        simd::arg_extreme_kernels(), simd::class_loss_kernels()}) {
+        simd::arg_extreme_kernels(), simd::class_loss_kernels(), simd::gather_matmul_kernels()}) {
     kernels.insert(kernels.end(), more.begin(), more.end());
   }
   return kernels;

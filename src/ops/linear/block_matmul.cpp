@@ -12,25 +12,16 @@
 #include "autograph/random.h"
 #include "ops/defs.h"
 #include "ops/extents.h"
+#include "ops/linear/block_weights.h"
 #include "ops/sample.h"
 
 namespace autograph {
 namespace {
 
-void check_weights(const InferContext& context, int64_t bits, int64_t k) {
-  const Shape& q = context.shape(1);
-  const int64_t blocks = q[1].value(), block = q[2].value() * 8 / bits;
-  context.require<ShapeError>(block > 0 && blocks == (k - 1) / block + 1, "input 'q'",
-                              fmt::format("expected blocks of {} for k = {}, got {}", block, k, to_string(q)));
-}
-
 void infer(InferContext& context) {
-  const int64_t bits = context.attributes().integer("bits"), k = context.attributes().integer("k");
-  context.require<ValueError>(bits == 4 || bits == 8, "bits", fmt::format("expected 4 or 8, got {}", bits));
-  const int64_t x_bits = context.attributes().integer("x_bits");
-  context.require<ValueError>(x_bits == 16 || x_bits == 32, "x_bits", fmt::format("expected 16 or 32, got {}", x_bits));
-  context.require<ValueError>(k >= 1, "k", fmt::format("expected 1 or more, got {}", k));
   context.require_rank(1, 3);
+  check_block_weights(context, 1);
+  const int64_t k = context.attributes().integer("k");
   const Shape &x = context.shape(0), &q = context.shape(1);
   for (const size_t slot : {size_t{2}, size_t{3}}) {
     if (!context.has_input(slot)) continue;
@@ -38,7 +29,6 @@ void infer(InferContext& context) {
     if (!q.has_rank() || !context.shape(slot).has_rank()) continue;
     for (const int64_t axis : {0, 1}) same_extent(context, q[axis], context.shape(slot)[axis], "scales");
   }
-  if (q.is_static()) check_weights(context, bits, k);
   if (!x.has_rank()) return context.set_output(0, context.dtype(0), Shape());
   context.require<ShapeError>(x.rank() >= 1, "input 'x'", "expected rank 1 or more, got 0");
   same_extent(context, x[x.rank() - 1], Dim(k), "inner extent");
@@ -49,18 +39,9 @@ void infer(InferContext& context) {
 }
 
 std::vector<Var> decompose(DecomposeContext& context) {
-  const int64_t bits = context.attributes.integer("bits"), k = context.attributes.integer("k");
-  Var q = context.inputs[1];
-  if (bits == 4) {
-    const Var low = bitwise_and(q, scalar_like(q, 15)), high = bit_shift(q, scalar_like(q, 4), /*left=*/false);
-    q = concat({unsqueeze(low, {3}), unsqueeze(high, {3})}, 3);
-    q = reshape(q, std::vector<int64_t>{0, 0, -1});
-  }
-  const Var numbers = cast(q, DType::f32), given = context.inputs[3];
-  const Var zero = given.is_valid() ? unsqueeze(given, {2}) : scalar_like(numbers, bits == 4 ? 8 : 128);
-  const Var weights = mul(sub(numbers, zero), unsqueeze(context.inputs[2], {2}));
-  const Var rows = slice(reshape(weights, std::vector<int64_t>{0, -1}), {0}, {k}, {1});
-  return {matmul(context.inputs[0], transpose(rows, {1, 0}))};
+  const auto& inputs = context.inputs;
+  const Var rows = floats_of_blocks(inputs[1], inputs[2], inputs[3], 3, context.attributes);
+  return {matmul(inputs[0], transpose(rows, {1, 0}))};
 }
 
 OpCost cost(const CostContext& context) {

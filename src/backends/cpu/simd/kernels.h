@@ -31,6 +31,7 @@ KernelDef integer_conv_kernel();
 std::vector<KernelDef> quantized_product_kernels();
 std::vector<KernelDef> packed_gemm_kernels();
 std::vector<KernelDef> weight_product_kernels();
+std::vector<KernelDef> gather_matmul_kernels();
 std::vector<KernelDef> class_loss_kernels();
 KernelDef elementwise_kernel();
 KernelDef fused_elementwise_kernel();

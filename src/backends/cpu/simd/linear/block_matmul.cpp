@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <numeric>
-#include <optional>
 
 #include "backends/cpu/known_inputs.h"
 #include "backends/cpu/simd/kernels.h"
 #include "backends/cpu/simd/linear/block_products.h"
+#include "backends/cpu/simd/linear/block_rows.h"
 #include "backends/cpu/threads/parallel.h"
 #include "ops/defs.h"
 #include "runtime/memory/packed_constants.h"
@@ -43,20 +41,14 @@ class BlockMatmulKernel : public Kernel {
 
   size_t weight_bytes() const override { return packed_->size_bytes(); }
   bool reads_input(size_t slot) const override { return slot == 0; }
-  size_t scratch_bytes() const override {
-    const int64_t of_rows = std::max(float_rows_bytes(), rounds_ ? rounded_rows_bytes() : 0);
-    return static_cast<size_t>(of_rows + threads_ * working_bytes());
-  }
+  size_t scratch_bytes() const override { return static_cast<size_t>(all_rows().bytes() + threads_ * working_bytes()); }
 
   void run(const KernelArgs& args) const override {
     const auto* const x = args.inputs[0].data<float>();
     auto* const c = args.outputs[0].mutable_data<float>();
     auto* const working = static_cast<uint8_t*>(args.scratch);
-    uint8_t* const of_rows = working + threads_ * working_bytes();
-    if (rounds_) {
-      if (const auto rounded = round_rows(x, of_rows)) return multiply(*rounded, c, working);
-    }
-    multiply(float_rows(x, reinterpret_cast<float*>(of_rows)), c, working);
+    all_rows().with_rows([&](int64_t row) { return x + row * k_; }, working + threads_ * working_bytes(),
+                         [&](const auto& rows) { multiply(rows, c, working); });
   }
 
  private:
@@ -78,70 +70,8 @@ class BlockMatmulKernel : public Kernel {
     });
   }
 
-  bool is_padded() const { return k_ != format_.depth(); }
-  bool is_few() const { return rows_ <= kFewBlockRows; }
-  int64_t working_bytes() const { return round_up(block_working_bytes(format_, rows_)); }
-  static int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-  // Rows that are copied lie so far apart that the first cache holds a tile of them, whatever the depth is.
-  int64_t spaced_stride() const { return format_.depth() + kSpace; }
-
-  // ---- Rows as they are ------------------------------------------------------------------------------------------
-
-  bool copies_rows() const { return is_padded() || !is_few(); }
-  bool sums_rows() const { return is_few() && format_.has_zeros; }
-  int64_t copied_bytes() const { return copies_rows() ? round_up(rows_ * spaced_stride() * kFloat) : 0; }
-  int64_t float_rows_bytes() const { return copied_bytes() + (sums_rows() ? rows_ * format_.blocks * kFloat : 0); }
-
-  FloatRows float_rows(const float* x, float* memory) const {
-    FloatRows rows{x, k_, nullptr};
-    if (copies_rows()) {
-      rows = {memory, spaced_stride(), nullptr};
-      for_shares(threads_, rows_, [&](int64_t begin, int64_t end, int /*thread*/) {
-        for (int64_t row = begin; row < end; ++row) pad(x + row * k_, memory + row * spaced_stride());
-      });
-    }
-    if (!sums_rows()) return rows;
-    float* const sums = memory + copied_bytes() / kFloat;
-    for (int64_t i = 0; i < rows_ * format_.blocks; ++i) {
-      const float* const block = rows.numbers + i / format_.blocks * rows.stride + i % format_.blocks * format_.block;
-      sums[i] = std::accumulate(block, block + format_.block, 0.0F);
-    }
-    rows.sums = sums;
-    return rows;
-  }
-
-  void pad(const float* row, float* to) const { std::fill(std::copy_n(row, k_, to), to + format_.depth(), 0.0F); }
-
-  // ---- Rounded rows ----------------------------------------------------------------------------------------------
-
-  int64_t numbers_bytes() const { return round_up(rows_ * spaced_stride() * static_cast<int64_t>(sizeof(int16_t))); }
-  int64_t scales_bytes() const { return round_up(rows_ * format_.blocks * kFloat); }
-  int64_t padded_bytes() const { return is_padded() ? round_up(format_.depth() * kFloat) : 0; }
-  int64_t rounded_rows_bytes() const { return numbers_bytes() + 2 * scales_bytes() + threads_ * padded_bytes(); }
-
-  std::optional<RoundedRows> round_rows(const float* x, uint8_t* memory) const {
-    const RoundedRows all{reinterpret_cast<int16_t*>(memory), spaced_stride(),
-                          reinterpret_cast<float*>(memory + numbers_bytes()),
-                          reinterpret_cast<float*>(memory + numbers_bytes() + scales_bytes())};
-    uint8_t* const padded = memory + numbers_bytes() + 2 * scales_bytes();
-    std::atomic<bool> is_rounded = true;
-    for_shares(threads_, rows_, [&](int64_t begin, int64_t end, int thread) {
-      for (int64_t row = begin; row < end; ++row) {
-        const float* from = x + row * k_;
-        if (is_padded()) {
-          auto* const whole = reinterpret_cast<float*>(padded + thread * padded_bytes());
-          pad(from, whole);
-          from = whole;
-        }
-        if (!round_block_row(format_, from, all.from(format_, row))) is_rounded.store(false, std::memory_order_relaxed);
-      }
-    });
-    return is_rounded ? std::optional(all) : std::nullopt;
-  }
-
-  static constexpr int64_t kSpace = 32;
-  static constexpr int64_t kFloat = sizeof(float);
+  BlockRows all_rows() const { return {format_, k_, rows_, {.rounds = rounds_, .threads = threads_}}; }
+  int64_t working_bytes() const { return (block_working_bytes(format_, rows_) + 63) / 64 * 64; }
 
   const BlockFormat format_;
   const int64_t k_, rows_, width_, panels_, panel_bytes_;

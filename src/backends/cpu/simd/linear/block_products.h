@@ -44,6 +44,11 @@ struct FloatRows {
   const float* numbers;  ///< [rows, format.depth()].
   int64_t stride;
   const float* sums;  ///< [rows, format.blocks] of numbers; read where there are zero points and few rows.
+
+  /// The rows from `first` on.
+  FloatRows from(const BlockFormat& format, int64_t first) const {
+    return {numbers + first * stride, stride, sums ? sums + first * format.blocks : nullptr};
+  }
 };
 void multiply_block_panels(const BlockProduct& product, const FloatRows& rows, uint8_t* working);
 

@@ -1,0 +1,39 @@
+#include "ops/linear/block_weights.h"
+
+#include <fmt/format.h>
+
+#include "autograph/ops/elementwise.h"
+#include "autograph/ops/shape.h"
+
+namespace autograph {
+
+void check_block_weights(const InferContext& context, size_t slot) {
+  const int64_t bits = context.attributes().integer("bits"), k = context.attributes().integer("k");
+  context.require<ValueError>(bits == 4 || bits == 8, "bits", fmt::format("expected 4 or 8, got {}", bits));
+  const int64_t x_bits = context.attributes().integer("x_bits");
+  context.require<ValueError>(x_bits == 16 || x_bits == 32, "x_bits", fmt::format("expected 16 or 32, got {}", x_bits));
+  context.require<ValueError>(k >= 1, "k", fmt::format("expected 1 or more, got {}", k));
+  const Shape& q = context.shape(slot);
+  if (!q.is_static()) return;
+  const int64_t blocks = q[q.rank() - 2].value(), block = q[q.rank() - 1].value() * 8 / bits;
+  context.require<ShapeError>(block > 0 && blocks == (k - 1) / block + 1, "input 'q'",
+                              fmt::format("expected blocks of {} for k = {}, got {}", block, k, to_string(q)));
+}
+
+Var floats_of_blocks(Var q, Var scale, Var zero, int64_t rank, const Attributes& attributes) {
+  const int64_t bits = attributes.integer("bits");
+  std::vector<int64_t> joined(static_cast<size_t>(rank), 0);
+  joined.back() = -1;
+  if (bits == 4) {
+    const Var low = bitwise_and(q, scalar_like(q, 15)), high = bit_shift(q, scalar_like(q, 4), /*left=*/false);
+    q = reshape(concat({unsqueeze(low, {rank}), unsqueeze(high, {rank})}, rank), joined);
+  }
+  const Var numbers = cast(q, DType::f32);
+  const Var middle = zero.is_valid() ? unsqueeze(zero, {rank - 1}) : scalar_like(numbers, bits == 4 ? 8 : 128);
+  const Var weights = mul(sub(numbers, middle), unsqueeze(scale, {rank - 1}));
+  joined.pop_back();
+  joined.back() = -1;
+  return slice(reshape(weights, joined), {0}, {attributes.integer("k")}, {rank - 2});
+}
+
+}  // namespace autograph
