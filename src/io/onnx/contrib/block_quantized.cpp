@@ -8,31 +8,13 @@
 #include "autograph/ops/linear.h"
 
 #include "io/onnx/contrib/body.h"
+#include "io/onnx/contrib/packed_numbers.h"
 #include "tensor/front_axis.h"
 
 namespace autograph::io {
 namespace {
 
-// The elements of a constant u8 tensor: `count` along the last axis, as bytes.
-Tensor unpack_constant(const Tensor& packed, int64_t bits, int64_t count) {
-  const int64_t per_byte = 8 / bits;
-  const int64_t row_bytes = packed.dims().back();
-  const int64_t rows = row_bytes == 0 ? 0 : packed.num_elements() / row_bytes;
-  Dims dims = packed.dims();
-  dims.back() = count;
-  Tensor result = Tensor::empty(DType::u8, dims);
-  const auto* from = packed.data<uint8_t>();
-  auto* to = result.mutable_data<uint8_t>();
-  const auto mask = static_cast<uint8_t>((1 << bits) - 1);
-  for (int64_t row = 0; row < rows; ++row, from += row_bytes, to += count) {
-    for (int64_t i = 0; i < count; ++i) {
-      to[i] = static_cast<uint8_t>(from[i / per_byte] >> (i % per_byte * bits)) & mask;
-    }
-  }
-  return result;
-}
-
-// The same while running.
+// unpack_numbers() while running.
 Var unpack_computed(const ContribCall& call, Var packed, int64_t bits, int64_t count) {
   const int64_t rank = call.rank(packed);
   const Var mask = scalar_like(packed, static_cast<double>((1 << bits) - 1));
@@ -54,7 +36,7 @@ Var unpacked(const ContribCall& call, Var packed, int64_t bits, int64_t count) {
     call.refuse("packed elements", "too few in " + to_string(packed.type()));
   }
   if (bits == 8 && tensor && tensor->dims().back() == count) return packed;
-  if (tensor) return call.constant(unpack_constant(*tensor, bits, count));
+  if (tensor) return call.constant(unpack_numbers(*tensor, bits, count));
   return bits == 8 ? slice(packed, {0}, {count}, {-1}) : unpack_computed(call, packed, bits, count);
 }
 
@@ -68,13 +50,6 @@ Var zero_points(const ContribCall& call, int64_t rows, int64_t blocks, int64_t b
   if (given.dtype() != DType::u8) return reshape(given, std::vector<int64_t>{rows, blocks, 1});
   const Var bytes = unpacked(call, reshape_known(call, given, {rows, -1}), bits, blocks);
   return reshape(cast(bytes, dtype), std::vector<int64_t>{rows, blocks, 1});
-}
-
-// The elements of a constant in f32.
-Tensor floats_of(const Tensor& tensor, const Dims& dims) {
-  if (tensor.dtype() == DType::f32) return tensor.reshaped(dims);
-  const std::vector<double> values = tensor.to_f64();
-  return Tensor::of<float>(dims, std::vector<float>(values.begin(), values.end()));
 }
 
 // Refuses sizes out of which no product can be made.
@@ -95,7 +70,7 @@ std::optional<Var> known_zero_points(const ContribCall& call, int64_t n, int64_t
   if (numbers.dtype() == DType::u8 && bits != 8) {
     const int64_t row_bytes = numbers.num_elements() / n;
     if (n * row_bytes != numbers.num_elements() || row_bytes * (8 / bits) < blocks) return std::nullopt;
-    numbers = unpack_constant(numbers.reshaped({n, row_bytes}), bits, blocks);
+    numbers = unpack_numbers(numbers.reshaped({n, row_bytes}), bits, blocks);
   }
   if (numbers.num_elements() != n * blocks) return std::nullopt;
   return call.constant(floats_of(numbers, {n, blocks}));

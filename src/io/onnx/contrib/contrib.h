@@ -97,6 +97,7 @@ std::vector<ContribOp> contrib_channels_last();
 std::vector<ContribOp> contrib_classic_models();
 std::vector<ContribOp> contrib_group_query_attention();
 std::vector<ContribOp> contrib_linear_attention();
+std::vector<ContribOp> contrib_mixture_of_experts();
 std::vector<ContribOp> contrib_normalization();
 std::vector<ContribOp> contrib_products();
 std::vector<ContribOp> contrib_quantized();

@@ -27,6 +27,29 @@ std::vector<Var> simplified_layer_normalization(ContribCall& call) {
   return rms_normalized(call, call["X"], call["scale"], call.attributes().integer("axis"), call.wants(1));
 }
 
+// Each group of as many neighbours as there are scales, times an activation of the gate; in f32 as a whole.
+std::vector<Var> gated_rms_norm(ContribCall& call) {
+  const Var x = call["X"], scale = call["scale"];
+  const std::string& activation = call.attributes().text("activation");
+  if (activation != "silu" && activation != "swish" && activation != "sigmoid") {
+    call.refuse("attribute 'activation'", "expected silu, swish or sigmoid, got '" + activation + "'");
+  }
+  std::vector<int64_t> groups(static_cast<size_t>(call.rank(x)) + 1, 0);
+  *(groups.end() - 2) = -1;
+  groups.back() = call.extent(scale, 0);
+  const auto grouped = [&](Var v) { return reshape(as_dtype(v, DType::f32), groups); };
+  const Var gate = grouped(call["gate"]);
+  const Var y = rms_normalization(grouped(x), as_dtype(scale, DType::f32), -1, call.attributes().real("epsilon"));
+  const Var gated = mul(y, activation == "sigmoid" ? sigmoid(gate) : swish(gate));
+  return {as_dtype(reshape(gated, shape(x)), x.dtype())};
+}
+
+// X + Y * gate.
+std::vector<Var> gated_add(ContribCall& call) {
+  call.without("gate_weight");
+  return {add(call["X"], mul(call["Y"], call["gate"]))};
+}
+
 // input + skip + bias; the skip may lack the batch or have one of 1.
 Var summed(const ContribCall& call) {
   const Var sum = add(call["input"], call["skip"]);
@@ -130,6 +153,9 @@ std::vector<ContribOp> contrib_normalization() {
                  "output, mask_index?, embedding_sum?", "gather, add, layer_normalization, reduce_sum",
                  embed_layer_normalization,
                  {with_default("epsilon", 1e-12F), optional_attribute("mask_index_type", AttributeType::integer)}),
+      contrib_op("GatedRMSNorm", "X, scale, gate", "Y", "rms_normalization, swish, sigmoid, mul", gated_rms_norm,
+                 {with_default("activation", std::string("silu")), with_default("epsilon", 1e-5F)}),
+      contrib_op("GatedAdd", "X, Y, gate, gate_weight?", "output", "mul, add", gated_add),
       contrib_op("GroupNorm", "X, gamma, beta", "Y", "group_normalization, swish", group_norm, group_specs()),
       contrib_op("SkipGroupNorm", "X, gamma, beta, skip, bias?", "Y, S?", "add, group_normalization, swish",
                  skip_group_norm, group_specs()),

@@ -142,5 +142,54 @@ TEST(ContribLinearAttention, SeveralStatesForEachQueryHead) {
   }
 }
 
+// ---- What stands around them -----------------------------------------------------------------------------------
+
+TEST(ContribLinearAttention, Gate) {
+  Random random(9);
+  const Tensor a = draw_tensor(random, DType::f32, {2, 3, 4}, -3, 3),
+               b = draw_tensor(random, DType::f32, {2, 3, 4}, -3, 3);
+  const Tensor bias = draw_tensor(random, DType::f32, {4}, -1, 1), scale = draw_tensor(random, DType::f32, {4}, -2, -1);
+  Numbers decay, beta;
+  for (size_t i = 0; i < 24; ++i) {
+    decay.push_back(scale.to_f64()[i % 4] * std::log1p(std::exp(a.to_f64()[i] + bias.to_f64()[i % 4])));
+    beta.push_back(1 / (1 + std::exp(-b.to_f64()[i])));
+  }
+  ContribNode node("LinearAttentionGate");
+  node.input(a).constant(bias).constant(scale);
+  expect_near(node.result(), decay);
+  EXPECT_THROW(ContribNode(node).outputs({true, true}).run(), UnsupportedError);
+  const std::vector<Tensor> both = node.input(b).outputs({true, true}).run();
+  expect_near(both[0], decay);
+  expect_near(both[1], beta);
+}
+
+// Two groups of 3 in each row.
+TEST(ContribLinearAttention, GatedNormsAndSums) {
+  Random random(10);
+  const Tensor x = draw_tensor(random, DType::f32, {2, 6}, -1, 1),
+               gate = draw_tensor(random, DType::f32, {2, 6}, -3, 3);
+  const Tensor scale = draw_tensor(random, DType::f32, {3}, 0.5, 1);
+  for (const std::string activation : {"silu", "swish", "sigmoid"}) {
+    Numbers expected;
+    for (size_t i = 0; i < 12; ++i) {
+      double squares = 0;
+      for (size_t j = i / 3 * 3; j < i / 3 * 3 + 3; ++j) squares += x.to_f64()[j] * x.to_f64()[j];
+      const double z = gate.to_f64()[i], open = 1 / (1 + std::exp(-z));
+      expected.push_back(x.to_f64()[i] / std::sqrt(squares / 3 + 0.1) * scale.to_f64()[i % 3] *
+                         (activation == "sigmoid" ? open : z * open));
+    }
+    ContribNode node("GatedRMSNorm");
+    node.input(x).constant(scale).input(gate).set("epsilon", 0.1F).set("activation", activation);
+    expect_near(node.result(), expected);
+  }
+  EXPECT_THROW(ContribNode("GatedRMSNorm").input(x).constant(scale).input(gate).set("activation", "relu").result(),
+               UnsupportedError);
+  const Tensor y = draw_tensor(random, DType::f32, {2, 6}, -1, 1),
+               each = draw_tensor(random, DType::f32, {2, 1}, -1, 1);
+  Numbers sums;
+  for (size_t i = 0; i < 12; ++i) sums.push_back(x.to_f64()[i] + y.to_f64()[i] * each.to_f64()[i / 6]);
+  expect_near(ContribNode("GatedAdd").input(x).input(y).input(each).result(), sums);
+}
+
 }  // namespace
 }  // namespace autograph::tests

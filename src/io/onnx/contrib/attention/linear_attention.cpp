@@ -1,5 +1,6 @@
 // Contrib ops of layers that carry a state of fixed size from token to token: the ops that opset 27 has under the same
 // names, with more forms.
+#include "autograph/ops/activation.h"
 #include "autograph/ops/shape.h"
 
 #include "io/onnx/contrib/body.h"
@@ -50,6 +51,14 @@ std::vector<Var> linear_attention(ContribCall& call) {
                    2);
 }
 
+// What linear_attention takes as decay and beta, computed in f32.
+std::vector<Var> linear_attention_gate(ContribCall& call) {
+  const Var a = call["a"], b = call["b"];
+  const Var decay = mul(softplus(add(as_dtype(a, DType::f32), call["dt_bias"])), call["decay_scale"]);
+  if (call.wants(1) && !b.is_valid()) call.refuse("output 'beta'", "there is no input 'b'");
+  return {as_dtype(decay, a.dtype()), b.is_valid() ? as_dtype(sigmoid(as_dtype(b, DType::f32)), b.dtype()) : Var()};
+}
+
 }  // namespace
 
 std::vector<ContribOp> contrib_linear_attention() {
@@ -66,6 +75,8 @@ std::vector<ContribOp> contrib_linear_attention() {
                  {required_attribute("q_num_heads"), required_attribute("kv_num_heads"),
                   with_default("update_rule", std::string("gated_delta")), with_default("scale", 0.0F),
                   with_default("chunk_size", int64_t{64}), with_default("state_window", int64_t{0})}),
+      contrib_op("LinearAttentionGate", "a, dt_bias, decay_scale, b?", "decay, beta?", "softplus, sigmoid, add, mul",
+                 linear_attention_gate),
   };
 }
 

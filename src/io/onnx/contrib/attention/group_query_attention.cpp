@@ -9,8 +9,8 @@
 #include "autograph/ops/attention.h"
 #include "autograph/ops/index.h"
 
-#include "io/onnx/contrib/attention_parts.h"
-#include "io/onnx/contrib/rotary.h"
+#include "io/onnx/contrib/attention/attention_parts.h"
+#include "io/onnx/contrib/attention/rotary.h"
 
 namespace autograph::io {
 namespace {

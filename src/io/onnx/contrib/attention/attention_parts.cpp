@@ -1,4 +1,4 @@
-#include "io/onnx/contrib/attention_parts.h"
+#include "io/onnx/contrib/attention/attention_parts.h"
 
 #include <algorithm>
 

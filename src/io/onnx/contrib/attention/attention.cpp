@@ -2,7 +2,7 @@
 #include "autograph/ops/attention.h"
 
 #include "autograph/ops/linear.h"
-#include "io/onnx/contrib/attention_parts.h"
+#include "io/onnx/contrib/attention/attention_parts.h"
 
 namespace autograph::io {
 namespace {

@@ -278,9 +278,9 @@ TEST_F(MultiHead, PackedAndPerHeadOperands) {
 
 // ---- RotaryEmbedding -------------------------------------------------------------------------------------------
 
-// Turns the first 2 n of each head in place, by the rows of the tables that the positions name.
-void turn(Heads& x, const Tensor& cosines, const Tensor& sines, bool interleaved,
-          const std::function<size_t(size_t, size_t)>& position) {
+// Turns the first 2 n of each head in place, pair `n` by the row of the tables that position(batch, i, n) names.
+void turn_pairs(Heads& x, const Tensor& cosines, const Tensor& sines, bool interleaved,
+                const std::function<size_t(size_t, size_t, size_t)>& position) {
   const auto half = static_cast<size_t>(cosines.dims()[1]);
   for (size_t b = 0; b < x.batch; ++b) {
     for (size_t h = 0; h < x.heads; ++h) {
@@ -289,7 +289,8 @@ void turn(Heads& x, const Tensor& cosines, const Tensor& sines, bool interleaved
         for (size_t n = 0; n < half; ++n) {
           double& first = row[interleaved ? 2 * n : n];
           double& second = row[interleaved ? 2 * n + 1 : n + half];
-          const double c = cosines.to_f64()[position(b, i) * half + n], s = sines.to_f64()[position(b, i) * half + n];
+          const size_t at = position(b, i, n) * half + n;
+          const double c = cosines.to_f64()[at], s = sines.to_f64()[at];
           const double turned = first * c - second * s;
           second = first * s + second * c;
           first = turned;
@@ -297,6 +298,12 @@ void turn(Heads& x, const Tensor& cosines, const Tensor& sines, bool interleaved
       }
     }
   }
+}
+
+// All pairs of a position by the same row.
+void turn(Heads& x, const Tensor& cosines, const Tensor& sines, bool interleaved,
+          const std::function<size_t(size_t, size_t)>& position) {
+  turn_pairs(x, cosines, sines, interleaved, [&](size_t b, size_t i, size_t) { return position(b, i); });
 }
 
 TEST_F(MultiHead, RotaryEmbeddingFromAnOffsetOrByPosition) {
@@ -332,6 +339,34 @@ TEST_F(MultiHead, RotaryEmbeddingOfPackedHeads) {
   const Numbers actual = split(y, 2, 4).values;
   ASSERT_EQ(actual.size(), expected.values.size());
   for (size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected.values[i], 1e-4) << "at " << i;
+}
+
+// As transformers' Qwen2-VL (sections) and Qwen3-VL (turns): of 6 pairs the first 2, or all that nobody else has, by
+// time.
+TEST_F(MultiHead, RotaryEmbeddingOfThreePositions) {
+  const Tensor cosines = draw_floats({9, 6}), sines = draw_floats({9, 6});
+  const Tensor x = draw_floats({2, 3, 2, 12});  // batch, heads, length, size
+  const std::vector<int64_t> ids{0, 1, 2, 3, 4, 5, 6, 7, 8, 7, 6, 5};
+  const std::vector<std::vector<size_t>> of_pair{{0, 0, 1, 1, 1, 2}, {0, 1, 2, 0, 1, 0}};
+  const std::vector<std::vector<int64_t>> sections{{2, 3, 1}, {3, 2, 1}};
+  for (const int layout : {0, 1}) {
+    const auto which = static_cast<size_t>(layout);
+    const auto node = [&](const std::vector<int64_t>& section) {
+      return ContribNode("MRotaryEmbedding")
+          .input(x)
+          .input(i64({3, 2, 2}, ids))
+          .constant(cosines)
+          .constant(sines)
+          .set("mrope_layout", layout)
+          .set("mrope_section", section);
+    };
+    Heads expected = whole(x);
+    turn_pairs(expected, cosines, sines, false, [&](size_t b, size_t i, size_t n) {
+      return static_cast<size_t>(ids[of_pair[which][n] * 4 + b * 2 + i]);
+    });
+    expect_near(node(sections[which]).result(), expected.values);
+    EXPECT_THROW(node({2, 2, 1}).result(), UnsupportedError);
+  }
 }
 
 // ---- GroupQueryAttention ---------------------------------------------------------------------------------------
