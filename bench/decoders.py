@@ -42,6 +42,7 @@ import peer_processes
 
 WORDS = 32000
 ENCODED = 64  # states that an encoder gave
+SLIDING_WINDOW = 128  # that gpt_oss has unless told otherwise
 COMMON = {"vocab_size": WORDS, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
 # Name -> configuration and class, by their names in transformers, and what is not the default.
 MODELS = {
@@ -53,6 +54,14 @@ MODELS = {
                         "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128}),
     "phi3": ("Phi3", {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 6,
                       "num_attention_heads": 16, "num_key_value_heads": 16}),
+    # Mixtures of experts; gpt_oss in f32 alone, since the exporter wants its own 4-bit weights else.
+    "gpt_oss": ("GptOss", {"hidden_size": 960, "intermediate_size": 960, "num_hidden_layers": 4, "head_dim": 64,
+                           "num_attention_heads": 16, "num_key_value_heads": 4, "num_local_experts": 16,
+                           "num_experts_per_tok": 4}),
+    "lfm2_moe": ("Lfm2Moe", {"hidden_size": 1024, "intermediate_size": 3072, "moe_intermediate_size": 512,
+                             "num_hidden_layers": 6, "num_dense_layers": 2, "num_attention_heads": 16,
+                             "num_key_value_heads": 4, "num_experts": 32, "num_experts_per_tok": 4,
+                             "layer_types": ["conv", "conv", "full_attention"] * 2}),
 }
 FORMS = ("int4", "int4_128", "int4_f32", "int4_qdq", "int8", "f16", "nf4", "f32")
 # The largest difference of logits, as a share of the largest: of x in bytes, of half precision and of f32.
@@ -127,6 +136,7 @@ def draw_inputs(path, tokens, past):
     known = {"batch_size": 1, "total_sequence_length": total, "past_sequence_length + sequence_length": total}
     known |= dict.fromkeys(("sequence_length", "decoder_sequence_length"), tokens)
     known |= dict.fromkeys(("past_sequence_length", "past_decoder_sequence_length"), past)
+    known["past_sliding_length"] = max(total, SLIDING_WINDOW)
     known |= dict.fromkeys(("encoder_sequence_length", "encoder_sequence_length_out"), ENCODED)
     graph = onnx.load(path, load_external_data=False).graph
     words = next(info for info in graph.output if info.name == "logits").type.tensor_type.shape.dim[-1].dim_value
