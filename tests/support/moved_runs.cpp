@@ -17,6 +17,7 @@
 #include "graph/nested/replace_by_body.h"
 #include "ops/defs.h"
 #include "ops/real_values.h"
+#include "ops/window/window_geometry.h"
 #include "support/graphs/shape_operands.h"
 
 namespace autograph {
@@ -91,9 +92,14 @@ Var flushed(Var x, int run) {
   return where(less(abs(x), scalar_like(x, size)), scalar_like(x, 0), x);
 }
 
-// Kernels give 0 for a gelu that is lost beside x: 1 + erf(x) is 0 in f32 from -5.6 on.
-Var without_lost_gelu(Var x, Var y) {
-  return where(less(abs(y), mul(abs(x), scalar_like(x, 3e-7))), scalar_like(y, 0), y);
+bool is_gelu(const OpDef& op) { return &op == &gelu_def() || &op == &bias_gelu_def(); }
+
+// Kernels give 0, or a few per cent of it more or less, for a gelu that is lost beside x: 1 + erf(x) is 0 in f32 from
+// -5.6 on.
+Var without_lost_gelu(Graph& graph, const Node& node, Var y) {
+  Var x = abs(Var(graph, node.input(0)));
+  if (&node.op() == &bias_gelu_def()) x = add(x, abs(Var(graph, node.input(1))));
+  return where(less(abs(y), mul(x, scalar_like(x, 3e-7))), scalar_like(y, 0), y);
 }
 
 // Behind every node that makes floats: a stand-in for another rounding. So what a sum loses next to large terms is told
@@ -111,8 +117,8 @@ void add_noise(Graph& graph, const std::unordered_set<uint32_t>& still, const No
       graph.replace_uses(v, stand_in.id());
       graph.set_input(graph.value(stand_in.id()).producer(), 0, v);
       const Node& node = graph.node(id);
-      const bool is_gelu = &node.op() == &gelu_def() && run % 2 == 1;
-      const Var made = is_gelu ? without_lost_gelu(Var(graph, node.inputs()[0]), Var(graph, v)) : Var(graph, v);
+      const bool is_lost = is_gelu(node.op()) && run % 2 == 1;
+      const Var made = is_lost ? without_lost_gelu(graph, Node(node), Var(graph, v)) : Var(graph, v);
       const Var noisy = with_noise(made, noise, ++seed, is_cell(graph.node(id).op()));
       graph.replace_uses(stand_in.id(), (run % 2 == 1 && !is_half(type) ? flushed(noisy, run) : noisy).id());
     }
@@ -158,12 +164,15 @@ bool is_whole_number(const Tensor& tensor) {
 }
 
 // Some gradients stand as their bodies, so that what cancels inside moves: where a soft cap saturates, 1 - tanh^2 is 0
-// or a rounding of 1, which large terms are multiplied with; where a batch varies much, its gradient is what is left of
-// terms that are all but equal.
+// or a rounding of 1, which large terms are multiplied with; where a batch or a row varies much, its gradient is what
+// is left of terms that are all but equal.
 void open_gradients(Graph& graph) {
   for (const NodeId id : graph.nodes()) {
     const OpDef& op = graph.node(id).op();
-    if (&op == &tiled_attention_grad_def() || &op == &batch_normalization_grad_def()) replace_by_body(graph, id);
+    const std::initializer_list<const OpDef*> opened = {
+        &tiled_attention_grad_def(), &batch_normalization_grad_def(), &layer_normalization_grad_def(),
+        &gru_gates_grad_def(),       &lstm_gates_grad_def(),          &rnn_gates_grad_def()};
+    if (std::find(opened.begin(), opened.end(), &op) != opened.end()) replace_by_body(graph, id);
   }
 }
 
@@ -274,23 +283,38 @@ std::optional<std::vector<Datum>> run_without_nan(const TestGraph& test) {
 
 // ---- With padding in memory ------------------------------------------------------------------------------------
 
+// Begins and ends of all axes of x; nothing where there is no padding, or where it is not known how much.
+std::optional<std::vector<int64_t>> paddings_of(const Graph& graph, const Node& node) {
+  const Shape &x = graph.type(node.input(0)).shape(), &w = graph.type(node.input(1)).shape();
+  if (!x.is_static() || !w.is_static()) return std::nullopt;
+  const Dims dims = x.static_dims(), w_dims = w.static_dims();
+  const Dims kernel = node.attributes().get_or<Dims>("kernel_shape", Dims(w_dims.begin() + 2, w_dims.end()));
+  const std::vector<WindowAxis> windows =
+      resolve_windows(window_spec(node.attributes(), kernel), std::span(dims).subspan(2));
+  std::vector<int64_t> begins(2, 0), ends(2, 0);
+  bool has_padding = false;
+  for (const WindowAxis& window : windows) {
+    has_padding = has_padding || window.pad_begin > 0 || window.pad_end > 0;
+    begins.push_back(window.pad_begin);
+    ends.push_back(window.pad_end);
+  }
+  if (!has_padding) return std::nullopt;
+  begins.insert(begins.end(), ends.begin(), ends.end());
+  return begins;
+}
+
 std::optional<std::vector<Datum>> run_padded(const TestGraph& test) {
   Graph graph = test.graph;
   bool has_padding = false;
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     if (&node.op() != &conv_def() && &node.op() != &conv_grad_weight_def()) continue;
-    const auto pads = node.attributes().get_or<std::vector<int64_t>>("pads", {});
-    if (std::none_of(pads.begin(), pads.end(), [](int64_t pad) { return pad > 0; })) continue;
-    std::vector<int64_t> of_all;  // axes
-    for (const size_t first : {size_t{0}, pads.size() / 2}) {
-      of_all.insert(of_all.end(), {0, 0});
-      const auto begin = pads.begin() + static_cast<std::ptrdiff_t>(first);
-      of_all.insert(of_all.end(), begin, begin + static_cast<std::ptrdiff_t>(pads.size() / 2));
-    }
+    const auto paddings = paddings_of(graph, node);
+    if (!paddings) continue;
     const Var x(graph, node.inputs()[0]);
-    graph.set_attribute(id, "pads", std::vector<int64_t>(pads.size(), 0));
-    graph.set_input(id, 0, pad(x, of_all).id());
+    graph.set_attribute(id, "pads", std::vector<int64_t>(paddings->size() - 4, 0));
+    graph.set_attribute(id, "auto_pad", std::string("NOTSET"));
+    graph.set_input(id, 0, pad(x, *paddings).id());
     has_padding = true;
   }
   if (!has_padding) return std::nullopt;
