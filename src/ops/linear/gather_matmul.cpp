@@ -80,7 +80,7 @@ OpCost cost(const CostContext& context) {
 OpSample sample(Random& random) {
   const int64_t matrices = draw(random, 1, 5), n = draw(random, 1, 40), k = draw(random, 1, 40);
   OpSample result{.inputs = draw_choices(random, k, matrices, DType::f32)};
-  result.inputs.push_back(draw_tensor(random, DType::f32, {matrices, n, k}, -1, 1));
+  result.inputs.emplace_back(draw_tensor(random, DType::f32, {matrices, n, k}, -1, 1));
   return result;
 }
 
@@ -123,8 +123,8 @@ OpSample sample_blocks(Random& random) {
     const std::vector<double> x = result.inputs[0].tensor().to_f64();
     result.inputs[0] = Tensor::of<float>(result.inputs[0].tensor().dims(), std::vector<float>(x.begin(), x.end()));
   }
-  result.inputs.push_back(draw_tensor(random, DType::u8, {matrices, n, blocks, block * bits / 8}, 0, 255));
-  result.inputs.push_back(draw_tensor(random, DType::f32, {matrices, n, blocks}, 0.001, 0.1));
+  result.inputs.emplace_back(draw_tensor(random, DType::u8, {matrices, n, blocks, block * bits / 8}, 0, 255));
+  result.inputs.emplace_back(draw_tensor(random, DType::f32, {matrices, n, blocks}, 0.001, 0.1));
   result.inputs.resize(5);
   if (draw_bool(random)) {
     result.inputs[4] = draw_tensor(random, DType::f32, {matrices, n, blocks}, 0, bits == 4 ? 15 : 255);
