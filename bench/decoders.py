@@ -67,6 +67,8 @@ FORMS = ("int4", "int4_128", "int4_f32", "int4_qdq", "int8", "f16", "nf4", "f32"
 # The largest difference of logits, as a share of the largest: of x in bytes, of half precision and of f32.
 ROUNDED, EXACT = 8e-2, 1e-3
 TOLERANCE = dict.fromkeys(("int4", "int4_128", "int4_qdq", "int8", "f16"), ROUNDED)
+# Rounding x chooses other experts of random networks for some tokens.
+MIXTURES, OTHER_EXPERTS = ("gpt_oss", "lfm2_moe"), 3e-1
 
 
 def write_checkpoint(name, folder):
@@ -204,7 +206,8 @@ def report(title, form, step, rows):
     line["error"] = peer_processes.difference(rows["onnxruntime"]["logits"], ours["logits"])
     ratios = "  ".join(f"{label} {ratio:.2f}" for label, ratio in line["ratios"].items())
     print(f"{title:8} {form:9} {step:8} {line['ms']:9.2f} ms   to {ratios}   error {line['error']:.1e}", flush=True)
-    return line, line["error"] <= TOLERANCE.get(form, EXACT)
+    tolerance = TOLERANCE.get(form, EXACT)
+    return line, line["error"] <= (OTHER_EXPERTS if title in MIXTURES and tolerance == ROUNDED else tolerance)
 
 
 def main():
