@@ -125,34 +125,53 @@ void add_noise(Graph& graph, const std::unordered_set<uint32_t>& still, const No
   }
 }
 
-// Is it a constant of few bits behind a dequantization, turned or not?
-bool is_narrow_weight(const Graph& graph, ValueId v) {
+// The dequantization of a constant of few bits that makes `v`, turned or not; null where there is none.
+const Node* narrow_weight(const Graph& graph, ValueId v) {
   NodeId producer = graph.value(v).producer();
   if (producer.is_valid() && &graph.node(producer).op() == &transpose_def()) {
     producer = graph.value(graph.node(producer).input(0)).producer();
   }
-  if (!producer.is_valid() || &graph.node(producer).op() != &dequantize_linear_def()) return false;
-  return graph.value(graph.node(producer).input(0)).constant().is_present();
+  if (!producer.is_valid() || &graph.node(producer).op() != &dequantize_linear_def()) return nullptr;
+  const Node& node = graph.node(producer);
+  return graph.value(node.input(0)).constant().is_present() ? &node : nullptr;
+}
+
+const Node* narrow_weight_of(const Graph& graph, const Node& node) {
+  const bool is_product = &node.op() == &matmul_def() || &node.op() == &gemm_def();
+  return is_product ? narrow_weight(graph, node.input(1)) : nullptr;
 }
 
 // May kernels round input 0 to 16 bits of the largest of a block (use_block_matmul)?
 bool rounds_x(const Graph& graph, const Node& node) {
   const int64_t* bits = node.attributes().find_as<int64_t>("x_bits");
-  const bool is_product = &node.op() == &matmul_def() || &node.op() == &gemm_def();
-  return (bits && *bits == 16) || (is_product && is_narrow_weight(graph, node.input(1)));
+  return (bits && *bits == 16) || narrow_weight_of(graph, node);
 }
 
-// Moves x of such a product by as much of the largest of a row.
+// Numbers and their zero point are multiplied by themselves, so that what cancels in a weight is left as a rounding.
+void move_narrow_weight(Graph& graph, NodeId id, const Tensor& scales, int seed) {
+  constexpr double kLargestNumber = 255, kRounding = 0x1.0p-23;
+  double largest = 0;
+  for (const double scale : scales.to_f64()) largest = std::max(largest, std::abs(scale));
+  const Var w(graph, graph.node(id).input(1));
+  const auto reach = static_cast<float>(largest * kLargestNumber * kRounding);
+  graph.set_input(id, 1, add(w, random_uniform_like(w, -reach, reach, static_cast<float>(seed))).id());
+}
+
+// Moves x of such a product by as much of the largest of a row, and its weights.
 void round_before_narrow_weights(Graph& graph, int run) {
   constexpr float kReach = 0x1.0p-16F;
   int seed = 1000 * run + 500;
   for (const NodeId id : graph.topological_order()) {
-    const Node& node = graph.node(id);
-    if (!rounds_x(graph, node)) continue;
-    const Var x(graph, node.input(0));
+    if (!rounds_x(graph, graph.node(id))) continue;
+    const Node* weight = narrow_weight_of(graph, graph.node(id));
+    const Tensor scales = weight ? graph.value(weight->input(1)).constant() : Tensor();
+    const Var x(graph, graph.node(id).input(0));
     const Var drawn = random_uniform_like(x, -kReach, kReach, static_cast<float>(++seed));
     const Var rough = add(x, mul(reduce_max(abs(x), {-1}), drawn));
     graph.set_input(id, 0, where(is_inf(x), x, rough).id());
+    if (scales.is_present() && graph.type(graph.node(id).input(1)).dtype() == DType::f32) {
+      move_narrow_weight(graph, id, scales, ++seed);
+    }
   }
 }
 

@@ -32,7 +32,8 @@ const Operand& other_operand(const EpilogueOp& op) { return op.operands[op.opera
 std::optional<float> known_number(const EpilogueOp& op, size_t slot, float otherwise) {
   if (slot >= op.operands.size() || !op.operands[slot].type.is_tensor()) return otherwise;
   const Tensor& constant = op.operands[slot].constant;
-  if (!constant.is_present() || constant.num_elements() != 1) return std::nullopt;
+  // Not so exponents, which may be integers.
+  if (!constant.is_present() || constant.num_elements() != 1 || constant.dtype() != DType::f32) return std::nullopt;
   return constant.data<float>()[0];
 }
 

@@ -215,6 +215,28 @@ TEST(CpuKernels, TransposesOfChannelsCostNothingBesideConvolutions) {
                           [](const std::string& name) { return name.starts_with("cpu.transpose_simd in place"); }));
 }
 
+// Squares as exporters of language models write them: kernels that read what stands behind them read numbers of f32.
+TEST(CpuKernels, ExponentsOfOtherDtypesBehindProductsAndConvolutions) {
+  Random random(23);
+  for (const bool is_conv : {false, true}) {
+    for (const Tensor& exponent : {Tensor::scalar(int32_t{2}), Tensor::scalar(int64_t{2}), Tensor::scalar(2.0)}) {
+      TestGraph test;
+      const Dims dims = is_conv ? Dims{1, 16, 9, 9} : Dims{4, 16};
+      const Dims w_dims = is_conv ? Dims{16, 16, 3, 3} : Dims{16, 16};
+      const Var x = input(test.graph, DType::f32, Shape::of(dims), "x");
+      const Var w = constant(test.graph, draw_tensor(random, DType::f32, w_dims, -1, 1));
+      const Var product = is_conv ? conv(x, w) : matmul(x, w);
+      test.graph.add_output(pow(product, constant(test.graph, exponent)).id(), "y");
+      test.inputs = {draw_tensor(random, DType::f32, dims, -1, 1)};
+      std::set<std::string> used;
+      const auto expected = outcome(test, options_for("reference", false), used);
+      const auto actual = outcome(test, options_for("cpu", true), used);
+      EXPECT_EQ(actual.second, "");
+      EXPECT_EQ(difference(actual.first, expected.first, {1e-4, 1e-4}), "") << to_string(exponent.type());
+    }
+  }
+}
+
 TEST(CpuKernels, SoftmaxPropagatesNanAndInfinity) {
   Graph graph;
   const ValueId x = graph.add_input(Type(DType::f32, {5, 3}), "x");

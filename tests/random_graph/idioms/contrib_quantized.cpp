@@ -1,6 +1,9 @@
 // What ONNX Runtime's quantiser writes: elementwise ops, pools, joins and convolutions of bytes, products and attention
-// with scales around them, weights in blocks of few bits, 8-bit LSTMs.
+// with scales around them, weights in blocks of few bits, experts, 8-bit LSTMs.
+#include <algorithm>
+
 #include "autograph/ops/elementwise.h"
+#include "autograph/ops/linear.h"
 #include "autograph/ops/quantize.h"
 #include "autograph/ops/shape.h"
 #include "random_graph/idioms/contrib_call.h"
@@ -220,6 +223,43 @@ void add_block_product(IdiomGraph& g) {
   g.leave(cast(y, x.dtype()));
 }
 
+// A layer of experts of which each token chooses some: router, two or three products, an activation.
+void add_experts(IdiomGraph& g) {
+  const Var x = in_f32(g.sequence());
+  const int64_t experts = g.between(2, 6), chosen = g.between(1, std::min<int64_t>(3, experts));
+  const int64_t bits = g.one_of<int64_t>({2, 4, 4, 8, 32}), block = g.chance(70) ? 16 : 0;
+  const int64_t width = 16 * g.between(1, 2), inner = 16 * g.between(1, 2);
+  const bool is_gated = g.chance(60), is_packed = bits < 32;
+  const Var fit = g.constant(draw_tensor(g.random(), DType::f32, {x.dim(-1), width}, -0.5, 0.5));
+  const Var tokens = matmul(x, fit);
+  const Var scores = matmul(tokens, g.constant(draw_tensor(g.random(), DType::f32, {width, experts}, -1, 1)));
+  std::vector<Var> inputs{tokens, reshape(scores, std::vector<int64_t>{-1, experts})};
+  const auto add_layer = [&](int64_t rows, int64_t depth) {
+    if (is_packed) {
+      const Dims scales = block > 0 ? Dims{experts, rows, depth / block} : Dims{experts, rows};
+      inputs.push_back(g.constant(draw_tensor(g.random(), DType::u8, {experts, rows, depth * bits / 8}, 0, 255)));
+      inputs.push_back(g.constant(draw_tensor(g.random(), DType::f32, scales, 0.2 / (1 << bits), 0.5 / (1 << bits))));
+    } else {
+      inputs.push_back(g.constant(draw_tensor(g.random(), DType::f32, {experts, rows, depth}, -0.3, 0.3)));
+    }
+    inputs.push_back(g.chance(50) ? g.constant(draw_tensor(g.random(), DType::f32, {experts, rows}, -0.5, 0.5))
+                                  : Var());
+  };
+  add_layer(is_gated ? 2 * inner : inner, width);
+  add_layer(width, inner);
+  Attributes attributes{{"k", chosen},
+                        {"activation_type", std::string(is_gated ? "swiglu" : g.one_of({"relu", "gelu", "silu"}))},
+                        {"swiglu_fusion", g.between(1, 2)},
+                        {"normalize_routing_weights", g.between(0, 1)}};
+  if (is_gated && g.chance(50)) {
+    attributes.set("swiglu_limit", 0.7F);
+    attributes.set("activation_beta", 1.0F);
+  }
+  if (is_packed) attributes.set("expert_weight_bits", bits);
+  if (is_packed && block > 0) attributes.set("block_size", block);
+  g.leave(contrib(g, is_packed ? "QMoE" : "MoE", inputs, attributes));
+}
+
 void add_block_gather(IdiomGraph& g) {
   const int64_t bits = g.one_of<int64_t>({4, 8}), block = 16, rows = g.between(2, 12), width = block * g.between(1, 2);
   const Var ids = g.input(DType::i64, {-1, -2}, 0, static_cast<double>(rows - 1));
@@ -255,7 +295,8 @@ void add_contrib_quantized(IdiomGraph& g) {
   constexpr void (*kBlocks[])(IdiomGraph&) = {
       add_sum_or_product, add_sum_or_product, add_function,     add_pool,    add_mean,
       add_choice,         add_quantized_conv, add_join,         add_product, add_product,
-      add_gemm,           add_block_product,  add_block_gather, add_lstm,    add_quantized_attention};
+      add_gemm,           add_block_product,  add_block_gather, add_lstm,    add_quantized_attention,
+      add_experts};
   kBlocks[g.between(0, std::ssize(kBlocks) - 1)](g);
 }
 

@@ -8,6 +8,16 @@
 namespace autograph {
 namespace {
 
+// Exporters write exponents as numbers of any dtype.
+Var power(IdiomGraph& g, Var x) {
+  const int64_t exponent = g.chance(70) ? 2 : 3;
+  switch (g.between(0, 3)) {
+    case 0: return pow(x, g.constant(Tensor::scalar(static_cast<int32_t>(exponent))));
+    case 1: return pow(x, g.constant(Tensor::scalar(exponent)));
+    default: return pow(x, g.number(x, static_cast<double>(exponent)));
+  }
+}
+
 Var clipped(IdiomGraph& g, Var x, double low, double high) {
   return clip(x, g.chance(10) ? Var() : scalar_like(x, low), g.chance(10) ? Var() : scalar_like(x, high));
 }
@@ -20,7 +30,7 @@ Var spelled_out(IdiomGraph& g, Var x) {
     case 2: return mul(x, mul(clip(add(x, c(3)), scalar_like(x, 0), scalar_like(x, 6)), c(1.0 / 6)));
     case 3: return mul(mul(x, add(erf(div(x, c(1.41421356))), c(1))), c(0.5));
     case 4: {
-      const Var cubic = add(x, mul(c(0.044715), pow(x, c(3))));
+      const Var cubic = add(x, mul(c(0.044715), pow(x, g.chance(20) ? g.constant(Tensor::scalar(int64_t{3})) : c(3))));
       return mul(mul(c(0.5), x), add(c(1), tanh(mul(c(0.7978845608), cubic))));
     }
     case 5: return mul(x, tanh(softplus(x)));
@@ -100,7 +110,7 @@ Var add_activation(IdiomGraph& g, Var x) {
 Var add_epilogue_op(IdiomGraph& g, Var x, int64_t axis) {
   switch (g.between(0, 15)) {
     case 0: return g.chance(50) ? abs(x) : neg(x);
-    case 1: return g.chance(50) ? mul(x, x) : pow(x, g.number(x, 2));
+    case 1: return g.chance(50) ? mul(x, x) : power(g, x);
     case 2: return sqrt(add(abs(x), g.number(x, 0.1)));
     case 3: return axis == 1 && x.rank() == 4 ? add_batch_norm(g, x) : erf(x);
     case 4: return exp(clip(x, scalar_like(x, -3), scalar_like(x, 3)));
