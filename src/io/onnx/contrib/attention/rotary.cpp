@@ -48,6 +48,7 @@ namespace {
 
 // Position ids as they are, [batch, length], or from the first one on: [1, length].
 Var row_positions(const ContribCall& call, Var ids, Var length) {
+  if (call.rank(ids) > 2) call.refuse("input 'position_ids'", "expected rank 1 or 2, got " + to_string(ids.type()));
   return call.rank(ids) == 1 ? unsqueeze(add(ids, counted(call, length)), {0}) : ids;
 }
 

@@ -326,6 +326,7 @@ TEST_F(MultiHead, RotaryEmbeddingFromAnOffsetOrByPosition) {
     Heads placed = whole(x);
     turn(placed, cosines, sines, interleaved != 0, [](size_t b, size_t i) { return 7 - 2 * b - i; });
     expect_near(node(i64({2, 2}, {7, 6, 5, 4})).result(), placed.values);
+    EXPECT_THROW(node(i64({1, 2, 2}, {7, 6, 5, 4})).result(), UnsupportedError);
   }
 }
 
