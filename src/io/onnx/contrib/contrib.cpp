@@ -180,7 +180,7 @@ const std::vector<ContribOp>& contrib_ops() {
     std::vector<ContribOp> all;
     for (const auto& family :
          {contrib_activations(), contrib_attention(), contrib_block_quantized(), contrib_blocked_channels(),
-          contrib_channels_last(), contrib_classic_models(), contrib_group_query_attention(),
+          contrib_channels_last(), contrib_classic_models(), contrib_experimental(), contrib_group_query_attention(),
           contrib_linear_attention(), contrib_mixture_of_experts(), contrib_normalization(), contrib_products(),
           contrib_quantized(), contrib_quantized_products(), contrib_rotary(), contrib_support_vectors()}) {
       all.insert(all.end(), family.begin(), family.end());

@@ -95,6 +95,7 @@ std::vector<ContribOp> contrib_block_quantized();
 std::vector<ContribOp> contrib_blocked_channels();
 std::vector<ContribOp> contrib_channels_last();
 std::vector<ContribOp> contrib_classic_models();
+std::vector<ContribOp> contrib_experimental();
 std::vector<ContribOp> contrib_group_query_attention();
 std::vector<ContribOp> contrib_linear_attention();
 std::vector<ContribOp> contrib_mixture_of_experts();
