@@ -178,6 +178,13 @@ class ContribNode {
   std::vector<bool> wanted_{true};
 };
 
+/// Elements are within `limit` of what is expected.
+inline void expect_near(const Tensor& actual, const std::vector<double>& expected, double limit = 1e-5) {
+  const std::vector<double> values = actual.to_f64();
+  ASSERT_EQ(values.size(), expected.size());
+  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], limit) << "at " << i;
+}
+
 /// Shorthands for tensors.
 inline Tensor f32(Dims dims, const std::vector<float>& values) { return Tensor::of<float>(std::move(dims), values); }
 inline Tensor f32(float value) { return Tensor::scalar<float>(value); }

@@ -9,12 +9,6 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-void expect_near(const Tensor& actual, const Numbers& expected, double limit = 1e-5) {
-  const Numbers values = actual.to_f64();
-  ASSERT_EQ(values.size(), expected.size());
-  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], limit) << "at " << i;
-}
-
 double gelu(double x) { return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0))); }
 
 double fast_gelu(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }

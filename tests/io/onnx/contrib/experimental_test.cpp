@@ -11,12 +11,6 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-void expect_near(const Tensor& actual, const Numbers& expected) {
-  const Numbers values = actual.to_f64();
-  ASSERT_EQ(values.size(), expected.size());
-  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-5) << "at " << i;
-}
-
 ContribNode on_trial(const std::string& op) { return ContribNode(op, ""); }
 
 TEST(ContribExperimental, Functions) {

@@ -80,9 +80,7 @@ class MixtureOfExperts : public testing::Test {
   }
 
   static void expect_near(const Tensor& actual, const Numbers& numbers, double tolerance = 1e-4) {
-    const Numbers values = actual.to_f64();
-    ASSERT_EQ(values.size(), numbers.size());
-    for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], numbers[i], tolerance) << "at " << i;
+    tests::expect_near(actual, numbers, tolerance);
   }
 
   Random random{11};

@@ -194,12 +194,6 @@ std::vector<double> product(const Matrices& m, double a_scale, double a_zero) {
   return y;
 }
 
-void expect_near(const Tensor& actual, const std::vector<double>& expected, double limit) {
-  const std::vector<double> values = actual.to_f64();
-  ASSERT_EQ(values.size(), expected.size());
-  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], limit) << "at " << i;
-}
-
 TEST(ContribQuantized, MatMulIntegerToFloat) {
   Random random(1);
   for (const DType dtype : {DType::i8, DType::u8}) {

@@ -15,9 +15,7 @@ namespace {
 using Numbers = std::vector<double>;
 
 void expect_near(const Tensor& actual, const Numbers& expected, double limit = 1e-4) {
-  const Numbers values = actual.to_f64();
-  ASSERT_EQ(values.size(), expected.size());
-  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], limit) << "at " << i;
+  tests::expect_near(actual, expected, limit);
 }
 
 // A tensor [batch, heads, length, size] as numbers.

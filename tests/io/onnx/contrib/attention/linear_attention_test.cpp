@@ -11,12 +11,6 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-void expect_near(const Tensor& actual, const Numbers& expected) {
-  const Numbers values = actual.to_f64();
-  ASSERT_EQ(values.size(), expected.size());
-  for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-5) << "at " << i;
-}
-
 // ---- CausalConvWithState ---------------------------------------------------------------------------------------
 
 // x [2, 3, 4], 3 taps, and what it makes of two positions of past.
