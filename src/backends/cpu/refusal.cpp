@@ -15,6 +15,13 @@ std::string why_not_f32(const KernelCall& call) {
   return "";
 }
 
+std::string why_not_empty(const KernelCall& call) {
+  for (const Type& type : call.inputs) {
+    if (type.is_tensor() && type.shape().num_elements() == 0) return "a tensor without elements";
+  }
+  return "";
+}
+
 std::string why_not_bytes(const KernelCall& call) { return call.inputs[0].dtype() == DType::string ? "strings" : ""; }
 
 }  // namespace autograph

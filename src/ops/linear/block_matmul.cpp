@@ -10,6 +10,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
 #include "autograph/random.h"
+#include "graph/moved_bytes.h"
 #include "ops/defs.h"
 #include "ops/extents.h"
 #include "ops/linear/block_weights.h"
@@ -19,16 +20,9 @@ namespace autograph {
 namespace {
 
 void infer(InferContext& context) {
-  context.require_rank(1, 3);
-  check_block_weights(context, 1);
+  check_block_weights(context, 1, 3);
   const int64_t k = context.attributes().integer("k");
   const Shape &x = context.shape(0), &q = context.shape(1);
-  for (const size_t slot : {size_t{2}, size_t{3}}) {
-    if (!context.has_input(slot)) continue;
-    context.require_rank(slot, 2);
-    if (!q.has_rank() || !context.shape(slot).has_rank()) continue;
-    for (const int64_t axis : {0, 1}) same_extent(context, q[axis], context.shape(slot)[axis], "scales");
-  }
   if (!x.has_rank()) return context.set_output(0, context.dtype(0), Shape());
   context.require<ShapeError>(x.rank() >= 1, "input 'x'", "expected rank 1 or more, got 0");
   same_extent(context, x[x.rank() - 1], Dim(k), "inner extent");
@@ -45,13 +39,8 @@ std::vector<Var> decompose(DecomposeContext& context) {
 }
 
 OpCost cost(const CostContext& context) {
-  double bytes = 0;
-  for (const Type& type : context.inputs) {
-    if (type.is_tensor())
-      bytes += static_cast<double>(type.shape().num_elements().value_or(0) * element_size(type.dtype()));
-  }
   const double outputs = static_cast<double>(context.outputs[0].shape().num_elements().value_or(0));
-  return {.flops = 2 * outputs * static_cast<double>(context.attributes.integer("k")), .bytes = bytes + 4 * outputs};
+  return {.flops = 2 * outputs * static_cast<double>(context.attributes.integer("k")), .bytes = moved_bytes(context)};
 }
 
 OpSample sample(Random& random) {
@@ -67,9 +56,7 @@ OpSample sample(Random& random) {
   if (draw_bool(random)) result.inputs[3] = draw_tensor(random, DType::f32, {n, blocks}, 0, bits == 4 ? 15 : 255);
   result.attributes = {{"bits", bits}, {"k", k}};
   if (draw_bool(random)) {
-    // What rounding leaves as it is.
-    const std::vector<double> x = draw_tensor(random, DType::i8, dims, -1, 1).to_f64();
-    result.inputs[0] = Tensor::of<float>(dims, std::vector<float>(x.begin(), x.end()));
+    result.inputs[0] = draw_whole_numbers(random, dims);
     result.attributes.set("x_bits", int64_t{16});
   }
   return result;
@@ -92,9 +79,7 @@ const OpDef& block_matmul_def() {
                  {"zero", "T", "[n, blocks]; missing: the middle.", Arity::optional}},
       .outputs = {{"y", "T", "[..., n]."}},
       .types = {{"T", DTypeSet{DType::f32}}, {"Q", DTypeSet{DType::u8}}},
-      .attributes = {{"bits", AttributeType::integer, "4 or 8.", int64_t{4}},
-                     {.name = "k", .type = AttributeType::integer, .doc = "Columns of w.", .required = true},
-                     {"x_bits", AttributeType::integer, "Bits of x that count in each block: 16 or 32.", int64_t{32}}},
+      .attributes = block_attributes(),
       .infer = infer,
       .decompose = decompose,
       .cost = cost,

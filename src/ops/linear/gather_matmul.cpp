@@ -11,6 +11,7 @@
 #include "autograph/ops/linear.h"
 #include "autograph/ops/shape.h"
 #include "autograph/random.h"
+#include "graph/moved_bytes.h"
 #include "ops/defs.h"
 #include "ops/extents.h"
 #include "ops/linear/block_weights.h"
@@ -38,24 +39,21 @@ Var product_of_rows(Var rows, Var x) { return squeeze(matmul(rows, unsqueeze(x, 
 
 // All matrices are read, or as many as there are choices.
 OpCost cost_of(const CostContext& context, double k) {
-  double bytes = 0;
-  for (const Type& type : context.inputs) {
-    if (!type.is_tensor()) continue;
-    bytes += static_cast<double>(type.shape().num_elements().value_or(0) * element_size(type.dtype()));
-  }
+  double bytes = moved_bytes({context.attributes, context.inputs, {}});
   const double outputs = static_cast<double>(context.outputs[0].shape().num_elements().value_or(0));
   const Shape &index = context.inputs[1].shape(), &w = context.inputs[2].shape();
   if (index.is_static() && w.is_static() && w.num_elements().value_or(0) > 0) {
     const double share = static_cast<double>(index.num_elements().value()) / static_cast<double>(w[0].value());
     bytes *= std::min(1.0, share);
   }
-  return {.flops = 2 * outputs * k, .bytes = bytes + 4 * outputs};
+  return {.flops = 2 * outputs * k, .bytes = bytes + moved_bytes({context.attributes, {}, context.outputs})};
 }
 
 // x and index of a sample.
-std::vector<Datum> draw_choices(Random& random, int64_t k, int64_t matrices, DType dtype) {
+std::vector<Datum> draw_choices(Random& random, int64_t k, int64_t matrices, bool is_whole) {
   const int64_t tokens = draw(random, 1, 9), choices = draw(random, 1, 3), rows = draw_bool(random) ? choices : 1;
-  return {draw_tensor(random, dtype, {tokens, rows, k}, -1, 1),
+  const Dims dims{tokens, rows, k};
+  return {is_whole ? draw_whole_numbers(random, dims) : draw_tensor(random, DType::f32, dims, -1, 1),
           draw_tensor(random, DType::i64, {tokens, choices}, static_cast<double>(-matrices),
                       static_cast<double>(matrices - 1))};
 }
@@ -79,7 +77,7 @@ OpCost cost(const CostContext& context) {
 
 OpSample sample(Random& random) {
   const int64_t matrices = draw(random, 1, 5), n = draw(random, 1, 40), k = draw(random, 1, 40);
-  OpSample result{.inputs = draw_choices(random, k, matrices, DType::f32)};
+  OpSample result{.inputs = draw_choices(random, k, matrices, /*is_whole=*/false)};
   result.inputs.emplace_back(draw_tensor(random, DType::f32, {matrices, n, k}, -1, 1));
   return result;
 }
@@ -87,15 +85,8 @@ OpSample sample(Random& random) {
 // ---- gather_block_matmul ---------------------------------------------------------------------------------------
 
 void infer_blocks(InferContext& context) {
-  context.require_rank(2, 4);
-  check_block_weights(context, 2);
+  check_block_weights(context, 2, 4);
   const Shape& q = context.shape(2);
-  for (const size_t slot : {size_t{3}, size_t{4}}) {
-    if (!context.has_input(slot)) continue;
-    context.require_rank(slot, 3);
-    if (!q.has_rank() || !context.shape(slot).has_rank()) continue;
-    for (const int64_t axis : {0, 1, 2}) same_extent(context, q[axis], context.shape(slot)[axis], "scales");
-  }
   infer_product(context, Dim(context.attributes().integer("k")), q.has_rank() ? q[1] : Dim::unknown());
 }
 
@@ -116,13 +107,8 @@ OpSample sample_blocks(Random& random) {
   const int64_t bits = draw_one_of(random, {4, 8}), block = draw_one_of(random, {8, 16, 32});
   const int64_t matrices = draw(random, 1, 5), n = draw(random, 1, 40), k = draw(random, 1, 70);
   const int64_t blocks = (k + block - 1) / block;
-  // What rounding leaves as it is.
   const bool rounds = draw_bool(random);
-  OpSample result{.inputs = draw_choices(random, k, matrices, rounds ? DType::i8 : DType::f32)};
-  if (rounds) {
-    const std::vector<double> x = result.inputs[0].tensor().to_f64();
-    result.inputs[0] = Tensor::of<float>(result.inputs[0].tensor().dims(), std::vector<float>(x.begin(), x.end()));
-  }
+  OpSample result{.inputs = draw_choices(random, k, matrices, /*is_whole=*/rounds)};
   result.inputs.emplace_back(draw_tensor(random, DType::u8, {matrices, n, blocks, block * bits / 8}, 0, 255));
   result.inputs.emplace_back(draw_tensor(random, DType::f32, {matrices, n, blocks}, 0.001, 0.1));
   result.inputs.resize(5);
@@ -169,9 +155,7 @@ const OpDef& gather_block_matmul_def() {
                  {"zero", "T", "[matrices, n, blocks]; missing: the middle.", Arity::optional}},
       .outputs = {{"y", "T", "[tokens, choices, n]."}},
       .types = {{"T", DTypeSet{DType::f32}}, {"I", DTypeSet{DType::i64}}, {"Q", DTypeSet{DType::u8}}},
-      .attributes = {{"bits", AttributeType::integer, "4 or 8.", int64_t{4}},
-                     {.name = "k", .type = AttributeType::integer, .doc = "Columns of a matrix.", .required = true},
-                     {"x_bits", AttributeType::integer, "Bits of x that count in each block: 16 or 32.", int64_t{32}}},
+      .attributes = block_attributes(),
       .infer = infer_blocks,
       .decompose = decompose_blocks,
       .cost = cost_of_blocks,

@@ -10,6 +10,9 @@
 
 namespace autograph::io {
 
+/// Where slices end that take all the rest.
+inline constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
+
 /// The one element of `v` as a scalar; Var() stays Var().
 Var as_scalar(const ContribCall& call, Var v);
 /// `v` under other extents; constants at once.

@@ -39,7 +39,6 @@ std::vector<Var> image_scaler(ContribCall& call) {
 
 // What is left within borders (left, top, right, bottom), or, from the left upper one on, (height, width) elements.
 std::vector<Var> crop(ContribCall& call) {
-  constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
   const auto* border = call.attributes().find_as<std::vector<int64_t>>("border");
   const auto* size = call.attributes().find_as<std::vector<int64_t>>("scale");
   if (!border || border->size() != 4) call.refuse("attribute 'border'", "expected four numbers");

@@ -1,8 +1,7 @@
 // Contrib MoE and QMoE: each token chooses k experts, layers of two or three products, and adds up what they give.
 //
-//   y = sum over the chosen e of share_e * (fc2_e f(fc1_e x))            with f(h) = activation(h), or of pairs
-//   f = swish(gate) * (value + beta)                                     (swiglu), gate and value from fc1, or fc1 and
-//   fc3
+//   y = sum over the chosen e of share_e * (fc2_e f(fc1_e x)) with f(h) = activation(h), or of pairs (swiglu)
+//   f = swish(gate) * (value + beta), gate and value from fc1, or from fc1 and fc3
 //
 // Shares are softmax(router) over all experts, divided by their sum with normalize_routing_weights. As ONNX Runtime's
 // CPU kernels, QMoE always divides. With router_weights these are the shares, and the router only chooses.
@@ -79,7 +78,6 @@ struct Gated {
 
 // What swiglu and geglu read of the results of fc1.
 Gated gated(const ContribCall& call, Var h, Var x, Var index, Product product) {
-  constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
   const int64_t fusion = call.attributes().integer("swiglu_fusion");
   call.only("swiglu_fusion", {0, 1, 2});
   if (fusion == 0) return {h, with_bias(call, product(call, x, index, "fc3"), index, "fc3")};

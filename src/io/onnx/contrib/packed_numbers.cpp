@@ -21,16 +21,15 @@ Tensor unpack_numbers(const Tensor& packed, int64_t bits, int64_t count) {
 }
 
 Tensor repack_numbers(const Tensor& packed, int64_t bits, int64_t to_bits) {
-  const int64_t per_byte = 8 / bits, to_per_byte = 8 / to_bits;
+  const int64_t per_byte = 8 / to_bits;
+  const Tensor numbers = unpack_numbers(packed, bits, packed.dims().back() * (8 / bits));
   Dims dims = packed.dims();
-  dims.back() = dims.back() * per_byte / to_per_byte;
+  dims.back() = numbers.dims().back() / per_byte;
   Tensor result = Tensor::zeros(DType::u8, dims);
-  const auto* from = packed.data<uint8_t>();
+  const auto* from = numbers.data<uint8_t>();
   auto* to = result.mutable_data<uint8_t>();
-  const int mask = (1 << bits) - 1;
-  for (int64_t i = 0; i < result.num_elements() * to_per_byte; ++i) {
-    const int number = from[i / per_byte] >> (i % per_byte * bits) & mask;
-    to[i / to_per_byte] = static_cast<uint8_t>(to[i / to_per_byte] | number << (i % to_per_byte * to_bits));
+  for (int64_t i = 0; i < numbers.num_elements(); ++i) {
+    to[i / per_byte] = static_cast<uint8_t>(to[i / per_byte] | from[i] << (i % per_byte * to_bits));
   }
   return result;
 }

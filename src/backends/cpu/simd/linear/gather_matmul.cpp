@@ -1,22 +1,16 @@
 // gather_matmul, gather_block_matmul: rows that chose the same matrix stand together and meet its panels once, packed
 // floats (recurrent_cells.h) or packed numbers of 4 or 8 bits (block_products.h). Threads share columns, so that all
 // have the same to do whichever matrices were chosen, and none waits for weights that another one reads.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 
-#include "backends/cpu/known_inputs.h"
-#include "backends/cpu/refusal.h"
 #include "backends/cpu/simd/kernels.h"
-#include "backends/cpu/simd/linear/block_products.h"
-#include "backends/cpu/simd/linear/block_rows.h"
+#include "backends/cpu/simd/linear/packed_blocks.h"
 #include "backends/cpu/simd/recurrent/recurrent_cells.h"
 #include "backends/cpu/threads/parallel.h"
 #include "backends/cpu/weights_kernel.h"
 #include "ops/defs.h"
 #include "ops/index/index_check.h"
-#include "runtime/memory/packed_constants.h"
 
 namespace autograph::simd {
 namespace {
@@ -68,11 +62,6 @@ class Choices {
   const OpDef& op_;
   int64_t choices_, pairs_, rows_, k_, matrices_;
 };
-
-bool has_empty(const KernelCall& call) {
-  return std::any_of(call.inputs.begin(), call.inputs.end(),
-                     [](const Type& type) { return type.is_tensor() && type.shape().num_elements() == 0; });
-}
 
 // ---- Floats ----------------------------------------------------------------------------------------------------
 
@@ -143,38 +132,24 @@ class GatherMatmul : public WeightsKernel {
 };
 
 std::string why_not_floats(const KernelCall& call) {
-  if (has_empty(call)) return "a tensor without elements";
+  if (std::string reason = why_not_empty(call); !reason.empty()) return reason;
   if (call.inputs[0].dtype() != DType::f32) return "elements that are not f32";
   return why_not_known(call, {2}, "weights");
 }
 
 // ---- Numbers of 4 or 8 bits ------------------------------------------------------------------------------------
 
-BlockFormat format_of(const KernelCall& call) {
-  const Dims q = call.input_dims(2);
-  const int64_t bits = call.attributes.integer("bits");
-  return {q[1], q[2], q[3] * 8 / bits, bits, call.has_input(4)};
-}
+constexpr size_t kQ = 2;
 
 class GatherBlockMatmul : public Kernel {
  public:
   explicit GatherBlockMatmul(const KernelCall& call)
       : choices_(call, gather_block_matmul_def()),
-        format_(format_of(call)),
-        k_(call.attributes.integer("k")),
-        panels_((format_.n + block_panel_width() - 1) / block_panel_width()),
-        matrix_bytes_(panels_ * block_panel_bytes(format_)),
-        rounds_(!call.exact && call.attributes.integer("x_bits") == 16 && can_multiply_rounded(format_)) {
-    const auto work =
-        static_cast<double>(choices_.pairs() + 8) * static_cast<double>(format_.n) * static_cast<double>(k_) / 32;
-    threads_ = useful_threads(call.threads, static_cast<int64_t>(std::min(work, 1e15)));
-    const Tensor zeros = call.has_input(4) ? *call.constant(4) : Tensor();
-    packed_ = PackedConstants::share(call.packed, {*call.constant(2), *call.constant(3), zeros},
-                                     fmt::format("gather_block_matmul_simd {} {}", format_.bits, k_),
-                                     [&] { return packed(*call.constant(2), *call.constant(3), zeros); });
-  }
+        weights_(call, kQ),
+        n_(weights_.format().n),
+        threads_(weights_.useful_threads_for(call.threads, choices_.pairs())) {}
 
-  size_t weight_bytes() const override { return packed_->size_bytes(); }
+  size_t weight_bytes() const override { return weights_.size_bytes(); }
   bool reads_input(size_t slot) const override { return slot < 2; }
   size_t scratch_bytes() const override {
     return static_cast<size_t>(choices_.bytes() + products_bytes() + threads_ * working_bytes() + all_rows().bytes());
@@ -192,59 +167,35 @@ class GatherBlockMatmul : public Kernel {
     auto* const y = args.outputs[0].mutable_data<float>();
     for_shares(threads_, choices_.pairs(), [&](int64_t begin, int64_t end, int /*thread*/) {
       for (int64_t i = begin; i < end; ++i) {
-        std::copy_n(products + i * format_.n, format_.n, y + groups.pair[i] * format_.n);
+        std::copy_n(products + i * n_, n_, y + groups.pair[i] * n_);
       }
     });
   }
 
  private:
-  Tensor packed(const Tensor& weights, const Tensor& scales, const Tensor& zeros) const {
-    Tensor result = Tensor::empty(DType::u8, {choices_.matrices() * matrix_bytes_});
-    auto* to = result.mutable_data<uint8_t>();
-    const int64_t row_numbers = format_.n * format_.blocks, row_bytes = row_numbers * format_.block * format_.bits / 8;
-    for (int64_t m = 0; m < choices_.matrices(); ++m) {
-      const float* const zero = zeros.is_present() ? zeros.data<float>() + m * row_numbers : nullptr;
-      for (int64_t p = 0; p < panels_; ++p, to += block_panel_bytes(format_)) {
-        pack_block_panel(format_, weights.data<uint8_t>() + m * row_bytes, scales.data<float>() + m * row_numbers, zero,
-                         p * block_panel_width(), to);
-      }
-    }
-    return result;
-  }
-
   template <class Rows>
   void multiply(const Choices::Groups& groups, const Rows& rows, float* products, uint8_t* working) const {
-    for_shares(threads_, panels_, [&](int64_t begin, int64_t end, int thread) {
+    for_shares(threads_, weights_.num_panels(), [&](int64_t begin, int64_t end, int thread) {
       for (int64_t m = 0; m < choices_.matrices(); ++m) {
         const int64_t first = groups.begin[m], count = groups.count(m);
         if (count == 0) continue;
-        multiply_block_panels(
-            {format_, count, packed_->data<uint8_t>() + m * matrix_bytes_, begin, end, products + first * format_.n},
-            rows.from(format_, first), working + thread * working_bytes());
+        multiply_block_panels({weights_.format(), count, weights_.matrix(m), begin, end, products + first * n_},
+                              rows.from(weights_.format(), first), working + thread * working_bytes());
       }
     });
   }
 
-  BlockRows all_rows() const {
-    return {format_, k_, choices_.pairs(), {.rounds = rounds_, .in_groups = true, .threads = threads_}};
-  }
-  int64_t products_bytes() const { return round_up(choices_.pairs() * format_.n * kFloat); }
-  int64_t working_bytes() const { return round_up(block_working_bytes(format_, choices_.pairs())); }
+  BlockRows all_rows() const { return weights_.rows(choices_.pairs(), /*in_groups=*/true, threads_); }
+  int64_t products_bytes() const { return round_up(choices_.pairs() * n_ * kFloat); }
+  int64_t working_bytes() const { return weights_.working_bytes(choices_.pairs()); }
 
   const Choices choices_;
-  const BlockFormat format_;
-  const int64_t k_, panels_, matrix_bytes_;
-  const bool rounds_;
-  int threads_ = 1;
-  std::shared_ptr<const Tensor> packed_;
+  const PackedBlocks weights_;
+  const int64_t n_;
+  const int threads_;
 };
 
-std::string why_not_blocks(const KernelCall& call) {
-  if (has_empty(call)) return "a tensor without elements";
-  const BlockFormat format = format_of(call);
-  if (format.block % format.per_word() != 0) return "blocks that do not fill words";
-  return why_not_known(call, {2, 3, 4}, "weights");
-}
+std::string why_not_blocks(const KernelCall& call) { return why_not_packed_blocks(call, kQ); }
 
 template <class K>
 Prepared prepare(const KernelCall& call) {

@@ -11,8 +11,6 @@ namespace {
 
 Var piece(Var x, int64_t axis, int64_t begin, int64_t end) { return slice(x, {begin}, {end}, {axis}); }
 
-constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
-
 // [..., n] with pairs of neighbours, rotated.
 Var rotate_neighbours(Var x, Var cosines, Var sines) {
   const std::vector<int64_t> split_pairs{0, 0, 0, -1, 2};
